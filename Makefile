@@ -1,0 +1,44 @@
+# `make demo` and `make test` need Python 3.11+ and make; everything else they install into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+# Studies and some tests use real corpora when the folder is there.
+ifneq ($(wildcard ../shared/data),)
+export HEEDFUL_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test check bench browser clean
+
+demo: $(STAMP)
+	$(BIN)/heedful audit synthetic-1 --fresh
+
+test: check browser
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+# The report is opened in a real browser by the tests; where none is found, Debian's is installed if that is possible.
+browser: $(STAMP)
+	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || \
+	  { command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] && \
+	    apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
+	  echo "no browser found and none can be installed here: the browser tests will be skipped" >&2
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heedful needs Python 3.11 or newer, this is " + sys.version)'
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

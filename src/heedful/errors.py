@@ -1,0 +1,52 @@
+"""Errors a user can mend. Each is a sentence: what was expected, what came, what to do.
+
+HeedfulError
+├── InputError          something the user gave cannot be used
+│   ├── DataError       a file, a table or a corpus
+│   ├── ConfigError     a setting
+│   ├── TraceError      arrays that do not make a trace
+│   └── UnknownName     a name that no registry holds
+├── CheckpointError     a model file that cannot be loaded
+└── StoreError          a run directory that cannot be read or written
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class HeedfulError(Exception):
+    """Base of every error that heedful raises on purpose."""
+
+
+class InputError(HeedfulError, ValueError):
+    """Something the user gave cannot be used."""
+
+
+class DataError(InputError):
+    """A file, a table or a corpus that cannot be used."""
+
+
+class ConfigError(InputError):
+    """A setting that cannot be used."""
+
+
+class TraceError(InputError):
+    """Arrays that do not make a trace."""
+
+
+class UnknownName(InputError):
+    """A name that no registry holds; says which names there are and which is nearest."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(str(name), names, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        super().__init__(f"There is no {kind} '{name}'.{hint} Known: {', '.join(names)}.")
+
+
+class CheckpointError(HeedfulError):
+    """A model file that cannot be loaded."""
+
+
+class StoreError(HeedfulError):
+    """A run directory that cannot be read or written."""

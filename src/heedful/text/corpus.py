@@ -1,0 +1,158 @@
+"""A corpus: labelled documents in train, dev and test, tokenised, each score able to find its text again."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from heedful.errors import DataError
+from heedful.text.ragged import Batch, lengths_of, offsets_of, positions_of
+from heedful.text.tokenize import Tokenizer, Tokens, sentence_starts
+from heedful.text.vocabulary import Vocabulary
+
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Documents in a fixed order: texts, labels, tokens and where each token stands in its text."""
+
+    texts: Sequence[str]
+    labels: Int[Tensor, " instances"]
+    tokens: Tokens
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def offsets(self) -> Int[Tensor, " instances+1"]:
+        return self.tokens.offsets
+
+    @cached_property
+    def lengths(self) -> Int[Tensor, " instances"]:
+        return lengths_of(self.offsets)
+
+    def batch(self, rows: Int[Tensor, " rows"]) -> Batch:
+        """These documents, in the order asked for."""
+        return Batch(
+            tokens=self.tokens.numbers[positions_of(self.offsets, rows)],
+            offsets=offsets_of(self.lengths[rows]),
+            labels=self.labels[rows],
+            instances=rows,
+        )
+
+    def spans(self, instance: int) -> Int[Tensor, "units 2"]:
+        """[start, end) of each token of one document, in characters of its text."""
+        return self.tokens.spans[int(self.offsets[instance]) : int(self.offsets[instance + 1])]
+
+    def surface(self, instance: int) -> list[str]:
+        """The tokens of one document as they are written in its text."""
+        text = self.texts[instance]
+        return [text[start:end] for start, end in self.spans(instance).tolist()]
+
+    @cached_property
+    def sentences(self) -> Sequence[Int[Tensor, " sentences"]]:
+        """For every document the positions of the tokens that begin a sentence."""
+        return [sentence_starts(text, self.spans(row)) for row, text in enumerate(self.texts)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """Three splits over one vocabulary, which knows the training split only."""
+
+    name: str
+    train: Split
+    dev: Split
+    test: Split
+    class_names: tuple[str, ...]
+    vocabulary: Vocabulary
+    tokenizer: Tokenizer
+    planted: Mapping[str, str] | None = None
+    """The true group of each token, where the corpus was made and not found."""
+    notices: tuple[str, ...] = field(default=())
+    """What a reader should know of how the data were taken in: rows left out, splits made."""
+
+    @property
+    def classes(self) -> int:
+        return len(self.class_names)
+
+    def splits(self) -> dict[str, Split]:
+        return {name: getattr(self, name) for name in SPLITS}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that training can see of the data: texts, labels, classes, tokens."""
+        digest = hashlib.sha256()
+        digest.update(repr((self.class_names, self.tokenizer, len(self.vocabulary))).encode())
+        for split in self.splits().values():
+            for text in split.texts:
+                digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+            digest.update(split.labels.numpy().tobytes() + split.tokens.numbers.numpy().tobytes())
+        return digest.hexdigest()
+
+
+Labelled = tuple[Sequence[str], Sequence[int]]
+
+
+def build_corpus(
+    *,
+    name: str,
+    splits: Mapping[str, Labelled],
+    class_names: Sequence[str],
+    tokenizer: Tokenizer,
+    min_count: int = 1,
+    planted: Mapping[str, str] | None = None,
+    notices: Sequence[str] = (),
+) -> Corpus:
+    """Tokenise three lists of labelled texts over the vocabulary of the first. Texts without a token are left out."""
+    if min_count < 1:
+        raise DataError(f"The minimum count of a token is 1 or more, not {min_count}.")
+    vocabulary = tokenizer.vocabulary(splits["train"][0], min_count=min_count)
+    said = list(notices)
+    made = {}
+    for split in SPLITS:
+        made[split], dropped = _encode(*splits[split], tokenizer, vocabulary)
+        if dropped:
+            said.append(f"{dropped} {split} texts have no token and are left out.")
+        if not len(made[split]):
+            raise DataError(f"The {split} split of '{name}' has no documents. Give more rows, or other splits.")
+    _check_classes(name, made["train"], class_names)
+    return Corpus(
+        name=name,
+        **made,
+        class_names=tuple(class_names),
+        vocabulary=vocabulary,
+        tokenizer=tokenizer,
+        planted=planted,
+        notices=tuple(said),
+    )
+
+
+def _encode(
+    texts: Sequence[str], labels: Sequence[int], tokenizer: Tokenizer, vocabulary: Vocabulary
+) -> tuple[Split, int]:
+    tokens = tokenizer.encode(texts, vocabulary)
+    lengths = lengths_of(tokens.offsets)
+    kept = lengths.nonzero().squeeze(1)
+    numbers = torch.tensor(labels, dtype=torch.int64)
+    held = Tokens(numbers=tokens.numbers, spans=tokens.spans, offsets=offsets_of(lengths[kept]))
+    split = Split(texts=tuple(texts[row] for row in kept.tolist()), labels=numbers[kept], tokens=held)
+    return split, len(texts) - len(kept)
+
+
+def _check_classes(name: str, train: Split, class_names: Sequence[str]) -> None:
+    present = train.labels.unique().tolist()
+    if len(class_names) < 2 or len(present) < 2:
+        only = class_names[present[0]] if present else "none"
+        raise DataError(
+            f"A classifier needs at least two classes in the training split; '{name}' has one: '{only}'. "
+            "Check which column holds the labels."
+        )
+    missing = sorted(set(range(len(class_names))) - set(present))
+    if missing:
+        names = ", ".join(class_names[number] for number in missing)
+        raise DataError(f"Every class must occur in the training split of '{name}'; missing: {names}.")

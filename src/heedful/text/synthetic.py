@@ -1,0 +1,87 @@
+"""Corpora whose truth is known: planted polarity tokens among neutral ones (Sun & Lu 2020, supplement C).
+
+An instance is ten distinct neutral words and two distinct words of its class, in random order. The words are readable
+English, so that a report on a made corpus reads like one on a found corpus.
+"""
+
+from collections.abc import Sequence
+from importlib import resources
+
+import numpy as np
+
+from heedful.errors import DataError
+from heedful.text.corpus import Corpus, Labelled, build_corpus
+from heedful.text.tokenize import Tokenizer
+
+NEUTRAL_PER_TEXT = 10
+POLAR_PER_TEXT = 2
+TRAIN_SIZE = 12_000
+HELD_OUT_SIZE = 1_200
+
+
+def words(name: str) -> list[str]:
+    """One of the word lists: positive, negative, neutral."""
+    return (resources.files("heedful.text") / "words" / f"{name}.txt").read_text(encoding="utf-8").split()
+
+
+def topics() -> dict[str, list[str]]:
+    """Words that are typical of one topic, for corpora of several classes."""
+    lines = (resources.files("heedful.text") / "words" / "topics.txt").read_text(encoding="utf-8").splitlines()
+    return {name: listed.split() for name, listed in (line.split(":") for line in lines)}
+
+
+def binary(*, name: str, seed: int, noise: float = 0.0, positive_share: float = 0.5, size: int = TRAIN_SIZE) -> Corpus:
+    """Data I; with `noise`, Data II: the rate at which a polarity word comes from the wrong class; with a share, skewed."""
+    return _plant(
+        name=name,
+        groups={"negative": words("negative"), "positive": words("positive")},
+        shares=[1 - positive_share, positive_share],
+        noise=noise,
+        seed=seed,
+        size=size,
+    )
+
+
+def multi(*, name: str, seed: int, classes: int = 3, noise: float = 0.0, size: int = TRAIN_SIZE) -> Corpus:
+    """K classes, each with words of its own topic, and neutral words."""
+    known = topics()
+    if not 3 <= classes <= len(known):
+        raise DataError(f"A synthetic corpus of several classes has 3 to {len(known)} of them, not {classes}.")
+    groups = {topic: known[topic] for topic in list(known)[:classes]}
+    return _plant(name=name, groups=groups, shares=[1 / classes] * classes, noise=noise, seed=seed, size=size)
+
+
+def _plant(
+    *, name: str, groups: dict[str, list[str]], shares: Sequence[float], noise: float, seed: int, size: int
+) -> Corpus:
+    if not 0 <= noise < 1 or not all(0 < share < 1 for share in shares):
+        raise DataError(f"Noise lies in [0, 1) and class shares in (0, 1), not {noise} and {list(shares)}.")
+    rng = np.random.default_rng(seed)
+    sizes = {"train": size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
+    splits = {split: _draw(rng, list(groups.values()), shares, noise, count) for split, count in sizes.items()}
+    planted = {word: "neutral" for word in words("neutral")}
+    planted |= {word: group for group, listed in groups.items() for word in listed}
+    return build_corpus(
+        name=name, splits=splits, class_names=list(groups), tokenizer=Tokenizer("whitespace"), planted=planted
+    )
+
+
+def _draw(
+    rng: np.random.Generator, groups: list[list[str]], shares: Sequence[float], noise: float, count: int
+) -> Labelled:
+    """Exactly as many instances of each class as the shares say, in random order."""
+    cuts = np.round(np.cumsum(shares) * count).astype(int)
+    labels = np.searchsorted(cuts, np.arange(count), side="right")
+    rng.shuffle(labels)
+    neutral = words("neutral")
+    return [_text(rng, groups, neutral, label, noise) for label in labels.tolist()], labels.tolist()
+
+
+def _text(rng: np.random.Generator, groups: list[list[str]], neutral: list[str], label: int, noise: float) -> str:
+    source = label
+    if noise and rng.random() < noise:
+        source = (label + int(rng.integers(1, len(groups)))) % len(groups)
+    polar = rng.choice(len(groups[source]), POLAR_PER_TEXT, replace=False)
+    plain = rng.choice(len(neutral), NEUTRAL_PER_TEXT, replace=False)
+    chosen = [*(groups[source][i] for i in polar), *(neutral[i] for i in plain)]
+    return " ".join(chosen[i] for i in rng.permutation(len(chosen)))

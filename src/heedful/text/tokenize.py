@@ -1,0 +1,93 @@
+"""Tokens and sentences, with their places in the original text."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import tokenizers
+import torch
+from jaxtyping import Int
+from tokenizers import models, normalizers, pre_tokenizers, trainers
+from torch import Tensor
+
+from heedful.errors import UnknownName
+from heedful.text.ragged import offsets_of
+from heedful.text.vocabulary import UNKNOWN, Vocabulary
+
+Mode = Literal["words", "whitespace"]
+
+# A word may hold apostrophes (don't); everything else that is not white space stands alone.
+WORD = r"\w+(?:['’]\w+)*|[^\w\s]"
+
+MODES: Mapping[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
+    "words": lambda: pre_tokenizers.Split(tokenizers.Regex(WORD), "removed", invert=True),
+    "whitespace": lambda: pre_tokenizers.WhitespaceSplit(),
+}
+
+_CHUNK = 512  # texts handed over at once: bounds the memory that encodings hold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """Tokenised texts: numbers, where each document begins, and each token's [start, end) in its own text."""
+
+    numbers: Int[Tensor, " units"]
+    offsets: Int[Tensor, " documents+1"]
+    spans: Int[Tensor, "units 2"]
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """How text is cut: into words and marks, or at white space where the text comes tokenised."""
+
+    mode: Mode = "words"
+    lowercase: bool = True
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise UnknownName("tokenizer", self.mode, MODES)
+
+    def vocabulary(self, texts: Sequence[str], *, min_count: int = 1) -> Vocabulary:
+        """Every token that occurs at least `min_count` times, the frequent first, equals in alphabetical order."""
+        worker = self._worker({UNKNOWN: 0})
+        trainer = trainers.WordLevelTrainer(  # type: ignore[call-arg]
+            vocab_size=2**31, min_frequency=min_count, special_tokens=[], show_progress=False
+        )
+        worker.train_from_iterator(texts, trainer)
+        numbers = worker.get_vocab(with_added_tokens=False)
+        return Vocabulary.of(sorted(numbers, key=numbers.__getitem__))
+
+    def encode(self, texts: Sequence[str], vocabulary: Vocabulary) -> Tokens:
+        """Numbers and character places of all tokens of all texts, in order."""
+        worker = self._worker(dict(vocabulary.numbers))
+        numbers: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+        spans: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
+        for start in range(0, len(texts), _CHUNK):
+            for encoding in worker.encode_batch(list(texts[start : start + _CHUNK]), add_special_tokens=False):
+                numbers.append(np.array(encoding.ids, dtype=np.int64))
+                ends = itertools.chain.from_iterable(encoding.offsets)
+                spans.append(np.fromiter(ends, dtype=np.int32, count=2 * len(encoding)))
+        return Tokens(
+            numbers=torch.from_numpy(np.concatenate([*numbers, np.empty(0, np.int64)])),
+            offsets=offsets_of(torch.tensor([len(part) for part in numbers], dtype=torch.int64)),
+            spans=torch.from_numpy(np.concatenate([*spans, np.empty(0, np.int32)])).view(-1, 2),
+        )
+
+    def _worker(self, numbers: dict[str, int]) -> tokenizers.Tokenizer:
+        worker = tokenizers.Tokenizer(models.WordLevel(numbers, unk_token=UNKNOWN))
+        if self.lowercase:
+            worker.normalizer = normalizers.Lowercase()  # type: ignore[assignment]
+        worker.pre_tokenizer = MODES[self.mode]()  # type: ignore[assignment]
+        return worker
+
+
+def sentence_starts(text: str, spans: Int[Tensor, "units 2"], *, language: str = "en") -> Int[Tensor, " sentences"]:
+    """The position of the first token of each sentence; a line break ends a sentence too."""
+    from sentencex import get_sentence_boundaries  # a compiled library that only hierarchical models need
+
+    begins = {int(boundary["start_index"]) for boundary in get_sentence_boundaries(language, text)}
+    begins |= {0} | {place + 1 for place, character in enumerate(text) if character == "\n"}
+    first = torch.searchsorted(spans[:, 0].contiguous(), torch.tensor(sorted(begins), dtype=spans.dtype))
+    return torch.unique(first[first < len(spans)])

@@ -1,0 +1,102 @@
+"""All that a training has become after some epochs, so that it can stop and go on, bit for bit."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from heedful.config import ModelSettings, TrainingSettings
+from heedful.errors import CheckpointError
+from heedful.models.classifier import FlatClassifier, Interface
+from heedful.store import replacing
+from heedful.training.optimizers import make_optimizer
+
+
+def generator(seed: int, stream: str, device: str = "cpu") -> torch.Generator:
+    """A random stream of its own for each use of chance, all from one seed."""
+    digest = hashlib.sha256(f"{seed}/{stream}".encode()).digest()
+    return torch.Generator(device).manual_seed(int.from_bytes(digest[:7]))
+
+
+@dataclass(kw_only=True)
+class TrainingState:
+    """The model, its optimiser, the random streams, and the best epoch so far."""
+
+    model: FlatClassifier
+    optimizer: torch.optim.Optimizer
+    order: torch.Generator
+    dropout: torch.Generator
+    epoch: int = 0
+    step: int = 0
+    rows: list[dict[str, float]] = field(default_factory=list)
+    best_epoch: int = 0
+    best: dict[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, interface: Interface, model: ModelSettings, training: TrainingSettings) -> "TrainingState":
+        """Parameters as they are drawn from the seed."""
+        classifier = FlatClassifier(interface, model, generator(training.seed, "parameters")).to(training.device)
+        return cls(
+            model=classifier,
+            optimizer=make_optimizer(classifier, training),
+            order=generator(training.seed, "order"),
+            dropout=generator(training.seed, "dropout", training.device),
+        )
+
+    @property
+    def best_accuracy(self) -> float:
+        return self.rows[self.best_epoch - 1]["dev_accuracy"] if self.best_epoch else -1.0
+
+    def keep_if_best(self) -> bool:
+        """Keep the parameters when the last epoch's dev accuracy beats all before; the first of equals stays."""
+        better = self.rows[-1]["dev_accuracy"] > self.best_accuracy
+        if better:
+            self.best_epoch = self.epoch
+            self.best = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        return better
+
+    def save(self, path: Path) -> None:
+        tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
+        for number, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{number}.{name}": value for name, value in state.items() if value is not None}
+        tensors |= {"order": self.order.get_state(), "dropout": self.dropout.get_state()}
+        progress = {"epoch": self.epoch, "step": self.step, "rows": self.rows, "best_epoch": self.best_epoch}
+        with replacing(path) as temporary:
+            save_file(
+                {name: tensor.contiguous() for name, tensor in tensors.items()},
+                temporary,
+                {"progress": json.dumps(progress)},
+            )
+
+    def restore(self, path: Path) -> None:
+        """Go on from what `save` wrote."""
+        try:
+            with safe_open(path, framework="pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                progress = json.loads(file.metadata()["progress"])
+        except (SafetensorError, KeyError, TypeError, OSError, json.JSONDecodeError) as error:
+            raise CheckpointError(f"'{path}' is not a training checkpoint: {error}. Remove it to start anew.") from error
+        self.model.load_state_dict(_under(tensors, "model."))
+        self.best = _under(tensors, "best.")
+        self._restore_optimizer(_under(tensors, "optimizer."))
+        self.order.set_state(tensors["order"])
+        self.dropout.set_state(tensors["dropout"])
+        self.epoch, self.step = progress["epoch"], progress["step"]
+        self.rows, self.best_epoch = progress["rows"], progress["best_epoch"]
+
+    def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in tensors.items():
+            number, _, name = key.partition(".")
+            state.setdefault(int(number), {})[name] = tensor
+        self.optimizer.load_state_dict({"state": state, "param_groups": self.optimizer.state_dict()["param_groups"]})
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
