@@ -1,1 +1,57 @@
-"""heedful: can you trust attention as an explanation of this text classifier, on this data?"""
+"""heedful: can you trust attention as an explanation of this text classifier, on this data?
+
+The public names are loaded when they are first used, so that importing heedful costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from heedful.version import __version__
+
+if TYPE_CHECKING:
+    from heedful.errors import HeedfulError
+    from heedful.models.checkpoint import load_model, save_model
+    from heedful.probes.scores import token_scores
+    from heedful.studies.audit import audit
+    from heedful.text.corpus import Corpus
+    from heedful.text.datasets import load_corpus
+    from heedful.traces import Trace
+    from heedful.tracing import trace
+    from heedful.training.loop import fit
+
+_HOMES = {
+    "Corpus": "heedful.text.corpus",
+    "HeedfulError": "heedful.errors",
+    "Trace": "heedful.traces",
+    "audit": "heedful.studies.audit",
+    "fit": "heedful.training.loop",
+    "load_corpus": "heedful.text.datasets",
+    "load_model": "heedful.models.checkpoint",
+    "save_model": "heedful.models.checkpoint",
+    "token_scores": "heedful.probes.scores",
+    "trace": "heedful.tracing",
+}
+
+__all__ = [
+    "Corpus",
+    "HeedfulError",
+    "Trace",
+    "__version__",
+    "audit",
+    "fit",
+    "load_corpus",
+    "load_model",
+    "save_model",
+    "token_scores",
+    "trace",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'heedful' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

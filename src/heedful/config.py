@@ -1,13 +1,17 @@
-"""A run is a value: frozen settings with defaults, readable from and written to JSON, identified by a digest."""
+"""A run is a value: frozen settings with defaults, TOML and JSON both ways, identified by a digest."""
 
+import difflib
 import hashlib
 import json
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heedful.errors import ConfigError
+from heedful.files import replacing
 from heedful.version import RESULTS_VERSION
 
 
@@ -83,13 +87,93 @@ class RunSettings(Settings):
         content = {"settings": self.model_dump(mode="json"), "data": fingerprint, "results": RESULTS_VERSION}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
+    @classmethod
+    def read(cls, path: Path) -> "RunSettings":
+        """Settings from a TOML or JSON file; what it does not name has its default."""
+        return cls.of(read_mapping(path))
+
+    def write(self, path: Path) -> None:
+        """The settings as TOML or JSON, by the ending of the name; unset values are left out of TOML."""
+        values = self.model_dump(mode="json", exclude_none=path.suffix == ".toml")
+        with replacing(path) as temporary:
+            temporary.write_text(_format(path)(values), encoding="utf-8")
+
+    def override(self, changes: Iterable[str]) -> "RunSettings":
+        """New settings with dotted changes such as `model.score_scale=100`; values are read as TOML."""
+        values = self.model_dump(mode="json")
+        for change in changes:
+            set_dotted(values, change)
+        return type(self).of(values)
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """The content of a TOML or JSON file."""
+    loads = {".toml": tomllib.loads, ".json": json.loads}.get(path.suffix)
+    if loads is None:
+        raise ConfigError(f"Settings are read from .toml or .json, not from '{path.name}'.")
+    try:
+        found = loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"'{path}' cannot be read: {error}.") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"'{path}' must hold a table of settings, not {type(found).__name__}.")
+    return found
+
+
+def set_dotted(values: dict[str, Any], change: str) -> None:
+    """Set one value of a nested mapping in place, from a text like `model.score_scale=100`."""
+    place, equals, text = change.partition("=")
+    if not equals:
+        raise ConfigError(f"A setting is changed by name=value, such as model.score_scale=100; got '{change}'.")
+    *parents, last = place.strip().split(".")
+    for parent in parents:
+        if not isinstance(values.get(parent), dict):
+            raise ConfigError(f"There is no group of settings '{parent}'; known: {', '.join(values)}.")
+        values = values[parent]
+    values[last] = parse_value(text.strip())
+
+
+def parse_value(text: str) -> Any:
+    """A value as TOML writes it; `none` is no value, and a word without quotes is itself."""
+    if text.lower() in {"none", "null"}:
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _format(path: Path) -> Any:
+    if path.suffix == ".toml":
+        import tomli_w
+
+        return tomli_w.dumps
+    if path.suffix == ".json":
+        return lambda values: json.dumps(values, indent=2) + "\n"
+    raise ConfigError(f"Settings are written as .toml or .json, not as '{path.name}'.")
+
 
 def _sentences(cls: type[Settings], error: ValidationError) -> str:
     parts = []
     for problem in error.errors():
         place = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            parts.append(f"There is no setting '{place}'; known: {', '.join(cls.model_fields)}.")
+            parts.append(f"There is no setting '{place}'; {_hint(cls, place)}.")
         else:
             parts.append(f"Setting '{place}' is {problem['input']!r}: {problem['msg'].lower()}.")
     return " ".join(parts)
+
+
+def _hint(cls: type[Settings], place: str) -> str:
+    known = sorted(_places(cls))
+    near = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
+    return f"did you mean '{near[0]}'? Known: {', '.join(known)}" if near else f"known: {', '.join(known)}"
+
+
+def _places(cls: type[Settings], prefix: str = "") -> Iterable[str]:
+    """All settings by their dotted names."""
+    for name, field in cls.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
+            yield from _places(field.annotation, f"{prefix}{name}.")
+        else:
+            yield prefix + name

@@ -1,52 +1,58 @@
-"""Files that are whole or absent: everything heedful writes goes to a temporary name first and is moved into place."""
+"""The store: run directories that are finished or absent."""
 
-import json
-import os
-import shutil
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import StoreError
+from heedful.files import read_json, replacing, write_json
+
+FORMAT = 1
+"""Raised when the layout of a run directory changes; a store of a newer format is refused."""
+
+MANIFEST = "manifest.json"
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` to write a file or a folder to; moved into place when the block ends well."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"'{path.parent}' cannot be created: {error.strerror}.") from error
-    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.part"
-    try:
-        yield temporary
-        if path.is_dir() and temporary.is_dir():
-            shutil.rmtree(path)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise StoreError(f"'{path}' cannot be written: {error.strerror or error}.") from error
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+class Store:
+    """A folder of finished runs, one directory each, found by the digest that begins its name.
+
+    A run is written under `.work/` and moved into place as a whole, its manifest last; so what has a manifest is
+    finished, and what has none is not there.
+    """
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root)
+
+    def find(self, digest: str) -> Path | None:
+        """The directory of a finished run."""
+        return next((path for path in self.root.glob(f"{digest[:12]}*") if (path / MANIFEST).is_file()), None)
+
+    def finished(self) -> list[Path]:
+        """The directories of all finished runs, by name."""
+        if not self.root.is_dir():
+            return []
+        return sorted(path for path in self.root.iterdir() if (path / MANIFEST).is_file())
+
+    def workplace(self, digest: str) -> Path:
+        """Where an unfinished run keeps its checkpoint."""
+        return self.root / ".work" / digest[:12]
+
+    def publish(self, written: Path, name: str, manifest: dict[str, Any]) -> Path:
+        """Move a written run directory into place, with its manifest; replaces a run of the same name."""
+        write_json(written / MANIFEST, {"format": FORMAT, **manifest})
+        target = self.root / name
+        with replacing(target) as temporary:
+            written.replace(temporary)
+        return target
 
 
-def write_text(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-def write_json(path: Path, value: object) -> None:
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise StoreError(f"There is no file '{path}'.") from error
-    except (OSError, ValueError) as error:
-        raise StoreError(f"'{path}' is not readable JSON: {error}.") from error
+def read_manifest(run: Path) -> dict[str, Any]:
+    """The manifest of a finished run, refused when it comes from a newer version."""
+    manifest = read_json(run / MANIFEST)
+    if not isinstance(manifest, dict) or "format" not in manifest:
+        raise StoreError(f"'{run / MANIFEST}' is not the manifest of a run.")
+    if manifest["format"] > FORMAT:
+        raise StoreError(
+            f"'{run}' was written by a newer version (format {manifest['format']}, this one reads {FORMAT}). "
+            "Update heedful, or use another store."
+        )
+    return manifest

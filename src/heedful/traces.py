@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful.errors import TraceError
-from heedful.store import replacing
+from heedful.files import replacing
 from heedful.text.ragged import lengths_of, segment_softmax, segments_of
 
 Array = Sequence[Any] | np.ndarray[Any, Any] | Tensor
@@ -225,8 +225,10 @@ def _labels(labels: Array | None, instances: int, classes: int) -> Int[Tensor, "
         raise TraceError("labels must be whole numbers, the class number of each instance.")
     _check_length("labels", len(raw), "instance", instances)
     numbers = torch.as_tensor(raw.astype(np.int64))
-    if len(numbers) and not (0 <= int(numbers.min()) and int(numbers.max()) < classes):
-        raise TraceError(f"labels must lie between 0 and {classes - 1}; they go from {numbers.min()} to {numbers.max()}.")
+    if len(numbers) and not (int(numbers.min()) >= 0 and int(numbers.max()) < classes):
+        raise TraceError(
+            f"labels must lie between 0 and {classes - 1}; they go from {numbers.min()} to {numbers.max()}."
+        )
     return numbers
 
 
@@ -328,6 +330,8 @@ def _from_columns(path: Path, found: dict[str, Any]) -> Trace:
     wanted = ("offsets", "polarity_scores", "bias")
     missing = [name for name in wanted if name not in found]
     if missing:
-        raise TraceError(f"'{path}' lacks {', '.join(missing)}; a trace needs scores or weights, polarity_scores, bias.")
+        raise TraceError(
+            f"'{path}' lacks {', '.join(missing)}; a trace needs scores or weights, polarity_scores, bias."
+        )
     optional = ("attention_scores", "attention_weights", "labels", "units", "class_names")
     return Trace.from_arrays(**{name: found[name] for name in (*wanted, *optional) if name in found})

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from heedful.config import ModelSettings
 from heedful.models.attention import ATTENTIONS, uniform
-from heedful.models.encoders import ENCODERS
+from heedful.models.encoders import ENCODERS, AffineEncoder
 from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention
 from heedful.text.ragged import Batch
 from heedful.text.tokenize import Tokenizer
@@ -92,7 +92,7 @@ class FlatClassifier(nn.Module):
     def alignment(self) -> Float[Tensor, " outputs"]:
         """VᵀW for each output; for the affine encoder V'ᵀW' with V' = MᵀV and W' = MᵀW (supplement D)."""
         context, readout = self.attention.context_vector, self.readout_weight
-        if self.settings.encoder == "affine":
+        if isinstance(self.encoder, AffineEncoder):
             projection = self.encoder.projection
             return (readout @ projection) @ (projection.T @ context)
         return readout @ context

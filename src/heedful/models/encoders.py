@@ -65,7 +65,7 @@ class LSTMEncoder(nn.Module):
 
 
 def _by_time(offsets: Int[Tensor, " documents+1"]) -> tuple[Int[Tensor, " units"], Int[Tensor, " steps"]]:
-    """The units in the order a recurrent network reads them: all first words, all second words …, longest document first.
+    """The units as a recurrent network reads them: all first words, all second words …, the longest document first.
 
     Packing straight from the ragged batch: one long document costs its own length and no padding of the others.
     """

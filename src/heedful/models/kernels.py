@@ -60,7 +60,9 @@ class _PoolAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, scores: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
         weights = segment_softmax(scores[index], offsets)
-        pooled = F.embedding_bag(index, hidden, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True)
+        pooled = F.embedding_bag(
+            index, hidden, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True
+        )
         ctx.save_for_backward(hidden, index, offsets, weights, pooled)
         return pooled
 
@@ -80,11 +82,9 @@ class _PoolAttention(torch.autograd.Function):
         return torch.sparse.mm(shares, g), scores_gradient, None, None
 
 
-def gather_rows(
-    table: Float[Tensor, "vocab features"], rows: Int[Tensor, " rows"]
-) -> Float[Tensor, "rows features"]:
+def gather_rows(table: Float[Tensor, "vocab features"], rows: Int[Tensor, " rows"]) -> Float[Tensor, "rows features"]:
     """`table[rows]` for distinct rows, with a sparse gradient."""
-    gathered: Tensor = _GatherRows.apply(table, rows)
+    gathered: Tensor = _GatherRows.apply(table, rows)  # type: ignore[no-untyped-call]
     return gathered
 
 
@@ -95,7 +95,7 @@ def pool_attention(
     offsets: Int[Tensor, " documents+1"],
 ) -> Float[Tensor, "documents features"]:
     """h_t = Σ_j α_j h_j with α = softmax(a) in each document; unit j of the batch is row `index[j]` of `hidden`."""
-    pooled: Tensor = _PoolAttention.apply(hidden, scores, index, offsets)
+    pooled: Tensor = _PoolAttention.apply(hidden, scores, index, offsets)  # type: ignore[no-untyped-call]
     return pooled
 
 
@@ -107,6 +107,8 @@ def keep_mask(shape: torch.Size, dropout: float, generator: torch.Generator) -> 
     """
     count = shape.numel()
     dropped = round(dropout * 2**16)
-    raw = torch.empty(-(-count // 4), dtype=torch.int64, device=generator.device).random_(-(2**63), None, generator=generator)
+    raw = torch.empty(-(-count // 4), dtype=torch.int64, device=generator.device).random_(
+        -(2**63), None, generator=generator
+    )
     kept: Bool[Tensor, " entries"] = raw.view(torch.int16)[:count] >= dropped - 2**15
     return kept.to(torch.get_default_dtype()).mul_(2**16 / (2**16 - dropped)).view(shape)

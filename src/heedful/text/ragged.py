@@ -1,6 +1,7 @@
 """Ragged batches: flat arrays plus offsets, never padded.
 
-Document t of a ragged array is `values[offsets[t]:offsets[t + 1]]`. Padding bugs cannot exist, and a long document costs what it holds.
+Document t of a ragged array is `values[offsets[t]:offsets[t + 1]]`. Padding bugs cannot exist, and a long document
+costs what it holds.
 """
 
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ def bucketed(
 ) -> Iterator[Int[Tensor, " rows"]]:
     """Random batches of documents of similar length, for encoders that pad.
 
-    Shuffles, sorts by length within pools of `pool` batches, cuts, and shuffles the batches. Every document comes exactly once.
+    Shuffles, sorts by length within pools of `pool` batches, cuts, and shuffles the batches. Each document comes once.
     """
     order = torch.randperm(len(lengths), generator=generator)
     batches = [

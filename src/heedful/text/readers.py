@@ -99,5 +99,6 @@ def find_column(table: pd.DataFrame, given: str | None, known: Sequence[str], wh
         if name in by_name:
             return by_name[name]
     raise DataError(
-        f"No column looks like the {what}. Name it, or call it one of {', '.join(known)}. Columns: {', '.join(columns)}."
+        f"No column looks like the {what}. Name it, or call it one of {', '.join(known)}. "
+        f"Columns: {', '.join(columns)}."
     )

@@ -31,7 +31,7 @@ def topics() -> dict[str, list[str]]:
 
 
 def binary(*, name: str, seed: int, noise: float = 0.0, positive_share: float = 0.5, size: int = TRAIN_SIZE) -> Corpus:
-    """Data I; with `noise`, Data II: the rate at which a polarity word comes from the wrong class; with a share, skewed."""
+    """Data I; with `noise`, the share of texts whose polarity words are of the wrong class, Data II; or skewed."""
     return _plant(
         name=name,
         groups={"negative": words("negative"), "positive": words("positive")},
@@ -59,7 +59,7 @@ def _plant(
     rng = np.random.default_rng(seed)
     sizes = {"train": size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
     splits = {split: _draw(rng, list(groups.values()), shares, noise, count) for split, count in sizes.items()}
-    planted = {word: "neutral" for word in words("neutral")}
+    planted = dict.fromkeys(words("neutral"), "neutral")
     planted |= {word: group for group, listed in groups.items() for word in listed}
     return build_corpus(
         name=name, splits=splits, class_names=list(groups), tokenizer=Tokenizer("whitespace"), planted=planted

@@ -52,7 +52,7 @@ class Tokenizer:
     def vocabulary(self, texts: Sequence[str], *, min_count: int = 1) -> Vocabulary:
         """Every token that occurs at least `min_count` times, the frequent first, equals in alphabetical order."""
         worker = self._worker({UNKNOWN: 0})
-        trainer = trainers.WordLevelTrainer(  # type: ignore[call-arg]
+        trainer = trainers.WordLevelTrainer(
             vocab_size=2**31, min_frequency=min_count, special_tokens=[], show_progress=False
         )
         worker.train_from_iterator(texts, trainer)
@@ -78,8 +78,8 @@ class Tokenizer:
     def _worker(self, numbers: dict[str, int]) -> tokenizers.Tokenizer:
         worker = tokenizers.Tokenizer(models.WordLevel(numbers, unk_token=UNKNOWN))
         if self.lowercase:
-            worker.normalizer = normalizers.Lowercase()  # type: ignore[assignment]
-        worker.pre_tokenizer = MODES[self.mode]()  # type: ignore[assignment]
+            worker.normalizer = normalizers.Lowercase()
+        worker.pre_tokenizer = MODES[self.mode]()
         return worker
 
 
@@ -90,4 +90,5 @@ def sentence_starts(text: str, spans: Int[Tensor, "units 2"], *, language: str =
     begins = {int(boundary["start_index"]) for boundary in get_sentence_boundaries(language, text)}
     begins |= {0} | {place + 1 for place, character in enumerate(text) if character == "\n"}
     first = torch.searchsorted(spans[:, 0].contiguous(), torch.tensor(sorted(begins), dtype=spans.dtype))
-    return torch.unique(first[first < len(spans)])
+    starts: Tensor = torch.unique(first[first < len(spans)])
+    return starts

@@ -73,9 +73,7 @@ def train(
     checkpoint: Path | None = None,
 ) -> FlatClassifier:
     """`fit` with settings as values; with a checkpoint path, an interrupted training goes on where it was."""
-    interface = Interface(
-        vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names
-    )
+    interface = Interface(vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names)
     with _threads(training.threads):
         state = TrainingState.start(interface, model, training)
         if checkpoint is not None and checkpoint.is_file():
@@ -114,9 +112,7 @@ def _run_epoch(state: TrainingState, corpus: Corpus, training: TrainingSettings,
             f"({training.learning_rate}) or clip the gradient."
         )
     dev = evaluate(state.model, corpus.dev)
-    state.rows.append(
-        {"epoch": state.epoch, "train_loss": loss, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy}
-    )
+    state.rows.append({"epoch": state.epoch, "train_loss": loss, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy})
     best = state.keep_if_best()
     event = EpochDone(epoch=state.epoch, epochs=training.epochs, row=state.rows[-1], best=best, model=state.model)
     _tell(observers, event)
@@ -136,7 +132,7 @@ def _step(state: TrainingState, batch: Batch, training: TrainingSettings) -> flo
     objective = loss
     if training.alignment_penalty:
         objective = loss + training.alignment_penalty * state.model.alignment().abs().sum()
-    objective.backward()  # type: ignore[no-untyped-call]
+    objective.backward()
     if training.clip is not None:
         clip_gradients(state.model, training.clip)
     if training.optimizer == "adam":

@@ -68,7 +68,7 @@ def make_optimizer(model: FlatClassifier, settings: TrainingSettings) -> torch.o
 
 
 def make_dense(model: nn.Module) -> None:
-    """Turn sparse gradients into dense ones, for Adam: its moments decay in every step, whether a row was used or not."""
+    """Turn sparse gradients into dense ones, for Adam: its moments decay in every step, used rows or not."""
     for parameter in model.parameters():
         if parameter.grad is not None and parameter.grad.is_sparse:
             parameter.grad = parameter.grad.to_dense()

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from heedful.config import ModelSettings, TrainingSettings
 from heedful.errors import CheckpointError
+from heedful.files import replacing
 from heedful.models.classifier import FlatClassifier, Interface
-from heedful.store import replacing
 from heedful.training.optimizers import make_optimizer
 
 
@@ -81,7 +81,9 @@ class TrainingState:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 progress = json.loads(file.metadata()["progress"])
         except (SafetensorError, KeyError, TypeError, OSError, json.JSONDecodeError) as error:
-            raise CheckpointError(f"'{path}' is not a training checkpoint: {error}. Remove it to start anew.") from error
+            raise CheckpointError(
+                f"'{path}' is not a training checkpoint: {error}. Remove it to start anew."
+            ) from error
         self.model.load_state_dict(_under(tensors, "model."))
         self.best = _under(tensors, "best.")
         self._restore_optimizer(_under(tensors, "optimizer."))

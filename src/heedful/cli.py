@@ -1,0 +1,245 @@
+"""The command line: parse, call one public function, print. Nothing heavy is imported before it is needed."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.errors import HeedfulError
+from heedful.version import __version__
+
+if TYPE_CHECKING:
+    from heedful.config import RunSettings
+    from heedful.studies.audit import Audit
+
+app = typer.Typer(
+    help="Can you trust attention as an explanation of this text classifier, on this data?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: rich would double the time that --help takes
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(data, name="data")
+
+Data = Annotated[
+    str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSONL or Parquet file.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Config = Annotated[Path | None, typer.Option("--config", help="A TOML or JSON file of settings.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. model.score_scale=100.")
+]
+Attention = Annotated[str | None, typer.Option(help="dot or additive.")]
+Encoder = Annotated[str | None, typer.Option(help="none, affine or lstm.")]
+Scale = Annotated[float | None, typer.Option("--score-scale", help="λ, the divisor of the attention scores.")]
+Epochs = Annotated[int | None, typer.Option(help="Passes over the training split.")]
+Seed = Annotated[int | None, typer.Option(help="Draws parameters, order and dropout.")]
+TextColumn = Annotated[str | None, typer.Option(help="The column that holds the text.")]
+LabelColumn = Annotated[str | None, typer.Option(help="The column that holds the label.")]
+SplitColumn = Annotated[str | None, typer.Option(help="The column that names the split.")]
+Encoding = Annotated[str | None, typer.Option(help="The file's text encoding.")]
+StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
+Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        print(f"heedful {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def audit(
+    source: Data = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where the report goes; default: the run.")] = None,
+    attention: Attention = None,
+    encoder: Encoder = None,
+    score_scale: Scale = None,
+    epochs: Epochs = None,
+    seed: Seed = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    split_column: SplitColumn = None,
+    encoding: Encoding = None,
+    config: Config = None,
+    changes: Changes = None,
+    store: StoreRoot = Path("runs"),
+    fresh: Fresh = False,
+    as_json: Json = False,
+) -> None:
+    """Train on the data, compare what is attended to with what is used, and write a report."""
+    from heedful.store import Store
+    from heedful.studies.audit import audit as run_audit
+    from heedful.training.progress import ProgressBar
+
+    settings = _settings(config, changes, locals())
+    with ProgressBar(settings.training.epochs, title=f"training on {settings.data.source}") as bar:
+        done = run_audit(settings, Store(store), out=out, observers=[bar], fresh=fresh)
+    if as_json:
+        _print_json(done.summary())
+    else:
+        _print_audit(done)
+
+
+@app.command()
+def train(
+    source: Data = None,
+    attention: Attention = None,
+    encoder: Encoder = None,
+    score_scale: Scale = None,
+    epochs: Epochs = None,
+    seed: Seed = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    split_column: SplitColumn = None,
+    encoding: Encoding = None,
+    config: Config = None,
+    changes: Changes = None,
+    store: StoreRoot = Path("runs"),
+    fresh: Fresh = False,
+    as_json: Json = False,
+) -> None:
+    """Train a classifier and keep it, with its trace and token scores, as a run."""
+    from heedful.pipeline import run
+    from heedful.store import Store
+    from heedful.training.progress import ProgressBar
+
+    settings = _settings(config, changes, locals())
+    with ProgressBar(settings.training.epochs, title=f"training on {settings.data.source}") as bar:
+        done = run(settings, Store(store), observers=[bar], fresh=fresh)
+    if as_json:
+        _print_json({"run": str(done.path), **done.manifest})
+    else:
+        print(f"test accuracy {_percent(done.metrics)} at epoch {done.metrics['best_epoch']}")
+        print(f"run {done.path}")
+
+
+@app.command()
+def explain(
+    text: Annotated[str, typer.Argument(help="The text to explain; - reads standard input.")],
+    run: Annotated[Path, typer.Option("--run", help="A run directory of `heedful train` or `heedful audit`.")],
+    as_json: Json = False,
+) -> None:
+    """Show what a trained model attends to and what it uses in a text."""
+    from heedful.pipeline import Run
+    from heedful.studies.explain import explain as explain_text
+    from heedful.studies.explain import print_explanation
+
+    found = explain_text(Run(run).model(), sys.stdin.read() if text == "-" else text)
+    if as_json:
+        _print_json(found.summary())
+    else:
+        print_explanation(found)
+
+
+@data.command("list")
+def list_data(as_json: Json = False) -> None:
+    """The corpora that can be named."""
+    from heedful.text.datasets import DATASETS
+
+    rows = [
+        {"name": one.name, "about": one.about, "available": one.available, "file": one.needs}
+        for one in DATASETS.values()
+    ]
+    if as_json:
+        _print_json(rows)
+    else:
+        for row in rows:
+            missing = "" if row["available"] else f"  (needs {row['file']} in the data folder)"
+            print(f"{row['name']:16} {row['about']}{missing}")
+
+
+@data.command("stats")
+def data_stats(
+    source: Data = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    split_column: SplitColumn = None,
+    encoding: Encoding = None,
+    config: Config = None,
+    changes: Changes = None,
+    as_json: Json = False,
+) -> None:
+    """Sizes, lengths and classes of a corpus."""
+    from heedful.pipeline import read_corpus
+    from heedful.studies.statistics import corpus_statistics, print_statistics
+
+    found = corpus_statistics(read_corpus(_settings(config, changes, locals())))
+    if as_json:
+        _print_json(found)
+    else:
+        print_statistics(found)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Versions, device and data folder: what this installation has."""
+    from heedful.studies.doctor import examine
+
+    found = examine()
+    if as_json:
+        _print_json(found)
+    else:
+        for name, value in found.items():
+            print(f"{name:14} {value}")
+
+
+def _settings(config: Path | None, changes: list[str] | None, given: dict[str, Any]) -> "RunSettings":
+    """Defaults, then the file, then the named options, then --set."""
+    from heedful.config import DataSettings, ModelSettings, RunSettings, Settings, TrainingSettings
+
+    base = RunSettings.read(config) if config else RunSettings()
+    values = base.model_dump(mode="json")
+    groups: dict[str, type[Settings]] = {"data": DataSettings, "model": ModelSettings, "training": TrainingSettings}
+    for group, cls in groups.items():
+        wanted = set(cls.model_fields) - ({"seed"} if group == "data" else set())  # --seed is the training's
+        values[group] |= {name: given[name] for name in wanted if given.get(name) is not None}
+    return RunSettings.of(values).override(changes or ())
+
+
+def _print_audit(done: "Audit") -> None:
+    from rich.console import Console
+
+    from heedful.studies.audit import answer
+
+    console = Console()
+    short, why = answer(done.verdicts)
+    console.print(f"[bold]{short}[/bold]")
+    console.print(why)
+    colours = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
+    for verdict in done.verdicts:
+        console.print(f"  [{colours[verdict.decision]}]{verdict.claim} {verdict.decision}[/]  {verdict.words}")
+    console.print(f"test accuracy {_percent(done.run.metrics)}", highlight=False)
+    console.print(f"report {done.report}", highlight=False, soft_wrap=True)
+
+
+def _percent(metrics: dict[str, Any]) -> str:
+    low, high = 100 * metrics["test_accuracy_low"], 100 * metrics["test_accuracy_high"]
+    return f"{100 * metrics['test_accuracy']:.1f} % [{low:.1f}, {high:.1f}]"
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def main() -> None:
+    """Run the command; an error the user can mend is one sentence and exit code 1."""
+    try:
+        app()
+    except HeedfulError as error:
+        print(f"heedful: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("heedful: stopped.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Pictures of a training: loss and dev accuracy by epoch."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from heedful.figures.style import BLUE, VERMILION, house_style, panels
+
+
+def learning_curves(history: pd.DataFrame) -> Figure:
+    """Loss on train (with dropout) and dev, and dev accuracy with the chosen epoch."""
+    best = history.iloc[int(history["dev_accuracy"].argmax())]
+    with house_style():
+        figure, (losses, accuracy) = panels(2, width=4.2, height=3.0)
+        losses.plot(history["epoch"], history["train_loss"], color=BLUE, label="train, with dropout")
+        losses.plot(history["epoch"], history["dev_loss"], color=VERMILION, linestyle="--", label="dev")
+        losses.set(xlabel="epoch", ylabel="loss", title="Loss")
+        losses.legend()
+        accuracy.plot(history["epoch"], history["dev_accuracy"], color=BLUE)
+        accuracy.plot(
+            best["epoch"], best["dev_accuracy"], "o", color=VERMILION, label=f"chosen: epoch {best['epoch']:.0f}"
+        )
+        accuracy.set(xlabel="epoch", ylabel="dev accuracy", title="Dev accuracy")
+        accuracy.legend()
+        for axis in (losses, accuracy):
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure

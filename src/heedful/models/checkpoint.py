@@ -1,0 +1,90 @@
+"""A model as files: parameters in safetensors, settings and vocabulary in JSON. Loading runs no code."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from heedful.config import ModelSettings
+from heedful.errors import CheckpointError, ConfigError, InputError, StoreError
+from heedful.files import read_json, replacing, write_json
+from heedful.models.classifier import FlatClassifier, Interface
+from heedful.text.tokenize import Tokenizer
+from heedful.text.vocabulary import Vocabulary
+
+FORMAT = 1
+"""Raised when the layout of the files changes; a file of a newer format is refused."""
+
+PARAMETERS, DESCRIPTION = "model.safetensors", "model.json"
+
+
+def save_model(model: FlatClassifier, folder: Path) -> None:
+    """Write the parameters, then the description that makes them readable."""
+    interface = model.interface
+    with replacing(folder / PARAMETERS) as temporary:
+        save_file({name: tensor.cpu().contiguous() for name, tensor in model.state_dict().items()}, temporary)
+    write_json(
+        folder / DESCRIPTION,
+        {
+            "format": FORMAT,
+            "settings": model.settings.model_dump(mode="json"),
+            "class_names": interface.class_names,
+            "tokenizer": {"mode": interface.tokenizer.mode, "lowercase": interface.tokenizer.lowercase},
+            "vocabulary": interface.vocabulary.tokens,
+        },
+    )
+
+
+def load_model(folder: Path | str, *, device: str = "cpu") -> FlatClassifier:
+    """A model that `save_model` wrote; a file that is not one is refused with a sentence."""
+    place = Path(folder)
+    description = _description(place)
+    try:
+        interface = Interface(
+            vocabulary=Vocabulary(tuple(description["vocabulary"])),
+            tokenizer=Tokenizer(**description["tokenizer"]),
+            class_names=tuple(description["class_names"]),
+        )
+        settings = ModelSettings.of(description["settings"])
+    except (KeyError, TypeError, ConfigError, InputError) as error:
+        raise CheckpointError(f"'{place / DESCRIPTION}' does not describe a heedful model: {error}.") from error
+    model = FlatClassifier(interface, settings, torch.Generator())
+    _load_parameters(model, place / PARAMETERS)
+    return model.to(device).eval()
+
+
+def _description(folder: Path) -> dict[str, Any]:
+    if not (folder / DESCRIPTION).is_file():
+        raise CheckpointError(
+            f"'{folder}' holds no heedful model: there is no {DESCRIPTION}. Train one with `heedful train`."
+        )
+    try:
+        description = read_json(folder / DESCRIPTION)
+    except StoreError as error:
+        raise CheckpointError(str(error)) from error
+    if not isinstance(description, dict) or "format" not in description:
+        raise CheckpointError(f"'{folder / DESCRIPTION}' does not describe a heedful model.")
+    if description["format"] != FORMAT:
+        raise CheckpointError(
+            f"'{folder}' has model format {description['format']}, this version of heedful reads format {FORMAT}. "
+            "Load it with the version that wrote it, or train again."
+        )
+    return description
+
+
+def _load_parameters(model: FlatClassifier, path: Path) -> None:
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"'{path}' is not a readable safetensors file: {error}.") from error
+    expected = {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
+    got = {name: list(tensor.shape) for name, tensor in tensors.items()}
+    if expected != got:
+        wrong = sorted(name for name in expected.keys() | got.keys() if expected.get(name) != got.get(name))
+        details = "; ".join(f"{name}: expected {expected.get(name)}, got {got.get(name)}" for name in wrong)
+        raise CheckpointError(f"'{path}' does not fit its description. {details}.")
+    if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
+        raise CheckpointError(f"'{path}' holds numbers that are not finite.")
+    model.load_state_dict(tensors)

@@ -1,0 +1,287 @@
+"""Where gradient flow would move every token's scores: for a model as it is, and recorded while it is trained.
+
+The terms and their equations are in `heedful.analysis.dynamics`. Everything is computed on whole splits, in float64, from
+float64 copies of the parameters.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.analysis.dynamics import (
+    Documents,
+    Moment,
+    Parameters,
+    dot_product_terms,
+    dot_products,
+    flow_of,
+    observe,
+    pair_kinds,
+    sample_pairs,
+    sum_of,
+    summary,
+)
+from heedful.analysis.tokens import class_counts, token_groups
+from heedful.errors import ConfigError, InputError
+from heedful.files import replacing
+from heedful.models.attention import AdditiveAttention
+from heedful.models.classifier import FlatClassifier
+from heedful.models.encoders import AffineEncoder
+from heedful.text.corpus import Corpus, Split
+from heedful.training.events import Event, StepDone
+
+Columns = dict[str, Float[Tensor, " vocab"]]
+Pairs = int | Sequence[tuple[str, str]]
+
+
+def flow_terms(model: FlatClassifier, split: Split) -> pd.DataFrame:
+    """How gradient flow on the mean loss over a split moves the polarity and attention score of every vocabulary token.
+
+    Columns: token, the terms A, B, C (they sum to `polarity_rate`) and D, E, F (they sum to `attention_rate`), pi, rho
+    (Sun & Lu 2020, Eqs. 16–27). An affine encoder adds A_encoder, B_encoder, D_encoder, E_encoder (Eqs. 63, 64), additive
+    attention E_projection and, with the suffix _approximate, the attention terms for tanh(x) ≈ x (Eq. 71). With more
+    than two classes whatever has a value per class (A, B, C, pi, polarity_rate) has the suffix _<class>.
+    """
+    moment = observe(parameters_of(model), documents_of(split, model))
+    columns = {name: values.cpu().numpy() for name, values in term_columns(moment, output_names(model)).items()}
+    return pd.DataFrame({"token": list(model.interface.vocabulary.tokens), **columns})
+
+
+@torch.no_grad()
+def parameters_of(model: FlatClassifier) -> Parameters:
+    """The model's parameters in float64."""
+    if model.contextual:
+        raise InputError(
+            "Flow terms need a token's hidden vector to be the same wherever the token stands; the encoder "
+            f"'{model.settings.encoder}' mixes it with its neighbours, so that no token has sums π and ρ of its own. "
+            "Use the encoder 'none' or 'affine'."
+        )
+    encoder, attention = model.encoder, model.attention
+    return Parameters(
+        embedding=model.embedding.detach().double(),
+        context_vector=attention.context_vector.detach().double(),
+        readout_weight=model.readout_weight.detach().double(),
+        score_scale=float(attention.score_scale),
+        encoder=encoder.projection.detach().double() if isinstance(encoder, AffineEncoder) else None,
+        projection=attention.projection.detach().double() if isinstance(attention, AdditiveAttention) else None,
+    )
+
+
+def documents_of(split: Split, model: FlatClassifier) -> Documents:
+    """The split as numbers, on the model's device."""
+    if int(split.tokens.numbers.max()) >= len(model.embedding) or int(split.labels.max()) >= model.classes:
+        raise InputError(
+            f"The split has tokens or classes that the model ({len(model.embedding)} tokens, {model.classes} classes) "
+            "does not know. Give a split of the corpus that the model was trained on."
+        )
+    device = model.embedding.device
+    return Documents(
+        tokens=split.tokens.numbers.to(device), offsets=split.offsets.to(device), labels=split.labels.to(device)
+    )
+
+
+def output_names(model: FlatClassifier) -> tuple[str, ...]:
+    """One name per output of the readout: none for the single output of two classes."""
+    return ("",) if model.classes == 2 else tuple(f"_{name}" for name in model.interface.class_names)
+
+
+def term_columns(moment: Moment, suffixes: Sequence[str]) -> Columns:
+    """The terms as named columns, the paper's letters first."""
+    flow = flow_of(moment)
+    terms: dict[str, Float[Tensor, ...]] = {**flow.polarity, **flow.attention}
+    ordered = {name: terms[name] for name in sorted(terms, key=lambda name: (len(name) > 1, name))}
+    sums = {"pi": moment.pi, "rho": moment.rho}
+    rates = {"polarity_rate": flow.polarity_rate, "attention_rate": flow.attention_rate}
+    columns = _spread({**ordered, **sums, **rates}, suffixes)
+    approximate = flow.approximate_attention_rate
+    if approximate is not None:
+        columns |= {f"{name}_approximate": values for name, values in flow.approximate.items()}
+        columns["attention_rate_approximate"] = approximate
+    return columns
+
+
+def score_columns(moment: Moment, suffixes: Sequence[str]) -> Columns:
+    """The global scores as named columns."""
+    return _spread({"polarity": moment.polarity_scores, "attention": moment.attention_scores}, suffixes)
+
+
+def _spread(values: Mapping[str, Float[Tensor, "..."]], suffixes: Sequence[str]) -> Columns:
+    """A column for each array with a number per token, a column with suffix for each output of the others."""
+    columns: Columns = {}
+    for name, array in values.items():
+        if array.ndim == 1:
+            columns[name] = array
+        else:
+            columns |= {f"{name}{suffix}": array[:, number] for number, suffix in enumerate(suffixes)}
+    return columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What was seen after one step: numbers of the model, of each pair, of each group, and perhaps of each token."""
+
+    epoch: int
+    step: int
+    model: Mapping[str, float]
+    pairs: Mapping[str, Float[Tensor, " pairs"]]
+    columns: tuple[str, ...]
+    groups: Float[Tensor, "groups columns"]
+    tokens: Float[Tensor, "columns vocab"] | None
+
+
+class FlowRecorder:
+    """An observer for `fit`: after the first step and then every `every` steps, the dynamics on the whole training split.
+
+    `groups` is the group of each vocabulary token (by default from its counts, see `analysis.tokens`), `pairs` the token
+    pairs whose dot product Ω is followed, or how many to draw for every two groups, `tokens` whether to keep the scores
+    and terms of every token and not only their group means.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        every: int = 100,
+        groups: Sequence[str] | None = None,
+        pairs: Pairs = 10,
+        tokens: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if every < 1:
+            raise ConfigError(f"Recording happens every 1 or more steps, not every {every}.")
+        self.corpus = corpus
+        self.every = every
+        self.groups = list(groups) if groups is not None else _counted_groups(corpus)
+        if len(self.groups) != len(corpus.vocabulary):
+            raise InputError(f"Give one group per token: {len(corpus.vocabulary)} tokens, {len(self.groups)} groups.")
+        self.keep_tokens = tokens
+        self.kinds, self.pairs = _find_pairs(corpus, self.groups, pairs, seed)
+        self.records: list[Record] = []
+        self._names = sorted(set(self.groups))
+        self._means = _mean_matrix(self.groups, self._names)
+        self._documents: Documents | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, StepDone) and (event.step == 1 or event.step % self.every == 0):
+            self.record(event.model, epoch=event.epoch, step=event.step)
+
+    @torch.no_grad()
+    def record(self, model: FlatClassifier, *, epoch: int, step: int) -> None:
+        """Look at the model as it is now."""
+        parameters, suffixes = parameters_of(model), output_names(model)
+        if self._documents is None:
+            self._documents = documents_of(self.corpus.train, model)
+        moment = observe(parameters, self._documents)
+        columns = score_columns(moment, suffixes) | term_columns(moment, suffixes)
+        values = torch.stack([*columns.values()]).cpu()
+        self.records.append(
+            Record(
+                epoch=epoch,
+                step=step,
+                model=_model_numbers(moment, suffixes),
+                pairs=_pair_numbers(moment, self.pairs),
+                columns=tuple(columns),
+                groups=self._means @ values.T,
+                tokens=values if self.keep_tokens else None,
+            )
+        )
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Tidy tables with columns epoch and step.
+
+        `model`: loss, mean β, VᵀW, norms. `groups`: mean scores and terms of each group of tokens. `pairs`: Ω of each
+        pair, its rate, and the rate for large λ (Eq. 46). `tokens`: scores and terms of each token, if they were kept.
+        """
+        tables = {
+            "model": _joined(self.records, [pd.DataFrame([record.model]) for record in self.records]),
+            "groups": _joined(self.records, [self._group_table(record) for record in self.records]),
+            "pairs": _joined(self.records, [self._pair_table(record) for record in self.records]),
+        }
+        if self.keep_tokens:
+            tables["tokens"] = _joined(self.records, [self._token_table(record) for record in self.records])
+        return tables
+
+    def save(self, folder: Path | str) -> None:
+        """Write every table to <name>.parquet in a folder."""
+        for name, table in self.tables().items():
+            with replacing(Path(folder) / f"{name}.parquet") as temporary:
+                table.to_parquet(temporary, index=False)
+
+    def _group_table(self, record: Record) -> pd.DataFrame:
+        table = pd.DataFrame(record.groups.numpy(), columns=list(record.columns))
+        table.insert(0, "group", self._names)
+        table.insert(1, "tokens", [self.groups.count(name) for name in self._names])
+        return table
+
+    def _pair_table(self, record: Record) -> pd.DataFrame:
+        names = self.corpus.vocabulary.tokens
+        first, second = ([names[number] for number in column.tolist()] for column in self.pairs.unbind(1))
+        numbers = {name: values.numpy() for name, values in record.pairs.items()}
+        return pd.DataFrame({"kind": self.kinds, "first": first, "second": second, **numbers})
+
+    def _token_table(self, record: Record) -> pd.DataFrame:
+        assert record.tokens is not None
+        table = pd.DataFrame(record.tokens.T.numpy(), columns=list(record.columns))
+        table.insert(0, "token", list(self.corpus.vocabulary.tokens))
+        table.insert(1, "group", self.groups)
+        return table
+
+
+def _joined(records: Sequence[Record], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    for record, table in zip(records, tables, strict=True):
+        table.insert(0, "epoch", record.epoch)
+        table.insert(1, "step", record.step)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def _model_numbers(moment: Moment, suffixes: Sequence[str]) -> dict[str, float]:
+    numbers = {}
+    for name, values in summary(moment).items():
+        if values.ndim == 0:
+            numbers[name] = float(values)
+        else:
+            numbers |= {f"{name}{suffix}": float(value) for suffix, value in zip(suffixes, values, strict=True)}
+    return numbers
+
+
+def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Float[Tensor, " pairs"]]:
+    there = pairs.to(moment.rho.device)
+    terms = dot_product_terms(moment, there)
+    omega = dot_products(moment.parameters.embedding, there)
+    return {"omega": omega.cpu(), "rate": sum_of(terms.values()).cpu(), "rate_approximate": terms["B"].cpu()}
+
+
+def _counted_groups(corpus: Corpus) -> list[str]:
+    train = corpus.train
+    counts = class_counts(
+        train.tokens.numbers,
+        torch.repeat_interleave(train.labels, train.lengths),
+        vocabulary_size=len(corpus.vocabulary),
+        class_count=corpus.classes,
+    )
+    return token_groups(counts, corpus.class_names)
+
+
+def _find_pairs(
+    corpus: Corpus, groups: Sequence[str], pairs: Pairs, seed: int
+) -> tuple[list[str], Int[Tensor, "pairs 2"]]:
+    """The chosen pairs by number, or drawn ones, and the kind of each."""
+    if isinstance(pairs, int):
+        return sample_pairs(groups, pairs, seed)
+    number = corpus.vocabulary.number
+    chosen = torch.tensor([[number(first), number(second)] for first, second in pairs], dtype=torch.int64).reshape(
+        -1, 2
+    )
+    return pair_kinds(groups, chosen), chosen
+
+
+def _mean_matrix(groups: Sequence[str], names: Sequence[str]) -> Float[Tensor, "groups vocab"]:
+    """A row for each group that takes the mean over its tokens."""
+    place = {name: number for number, name in enumerate(names)}
+    member = torch.nn.functional.one_hot(torch.tensor([place[group] for group in groups]), len(names)).double()
+    return (member / member.sum(0)).T.contiguous()

@@ -1,0 +1,72 @@
+"""The report: one HTML file that needs nothing else, everything in it escaped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from heedful.analysis.statistics import Estimate
+from heedful.claims import Verdict
+from heedful.files import write_text
+from heedful.report.strips import Example, Piece
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A drawn figure and the sentence that says what to see in it."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All that the page shows, in its order."""
+
+    title: str
+    answer: str
+    summary: str
+    verdicts: Sequence[Verdict]
+    accuracy: Estimate
+    baseline: float
+    """The accuracy of always guessing the commonest class."""
+    pictures: Sequence[Picture]
+    strongest: Mapping[str, pd.DataFrame]
+    examples: Sequence[Example]
+    notices: Sequence[str]
+    facts: Mapping[str, Mapping[str, object]]
+
+
+def write_report(report: Report, path: Path) -> None:
+    write_text(path, render(report))
+
+
+def render(report: Report) -> str:
+    environment = Environment(
+        loader=PackageLoader("heedful.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["attention_style"] = _attention_style
+    environment.filters["polarity_style"] = _polarity_style
+    environment.filters["svg"] = Markup  # figures are ours; everything else is escaped
+    return environment.get_template("report.html").render(report=report)
+
+
+def _attention_style(piece: Piece) -> str:
+    """One hue: the darker, the more attention."""
+    assert piece.shade is not None
+    return f"background:rgba(230,159,0,{max(0.0, piece.shade):.3f})"
+
+
+def _polarity_style(piece: Piece) -> str:
+    """Blue pulls towards the prediction, vermilion away from it."""
+    assert piece.shade is not None
+    colour = "0,114,178" if piece.shade >= 0 else "213,94,0"
+    return f"background:rgba({colour},{0.75 * min(1.0, abs(piece.shade)):.3f})"

@@ -1,0 +1,111 @@
+"""Texts as heat strips: the original characters, each token shaded by a number."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.traces import Trace
+
+MOST_UNITS = 150
+"""Longer texts are cut after this many tokens; the page says so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A stretch of text: white space between tokens has no shade."""
+
+    text: str
+    shade: float | None = None
+    """0 … 1 for attention, −1 … 1 for polarity."""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One instance as two strips of the same text: what the model attends to and what it uses."""
+
+    attends: Sequence[Piece]
+    uses: Sequence[Piece]
+    predicted: str
+    probability: float
+    label: str | None
+    why: str
+    cut: int = 0
+    """How many tokens are not shown."""
+
+
+def own_polarity(trace: Trace) -> Float[Tensor, " units"]:
+    """z_iy − mean over k ≠ y of z_ik: how far each unit pulls towards the predicted class y."""
+    chosen = trace.predictions[trace.segments]
+    own = trace.polarity_scores.gather(1, chosen[:, None]).squeeze(1)
+    others = (trace.polarity_scores.sum(1) - own) / (len(trace.bias) - 1)
+    return own - others
+
+
+def make_example(trace: Trace, number: int, text: str, spans: Int[Tensor, "units 2"], why: str) -> Example:
+    """The strips of one instance. Shades are relative: to its largest weight, and to its strongest pull."""
+    place = trace.instance(number)
+    weights = trace.attention_weights[place]
+    pulls = own_polarity(trace)[place]
+    strongest = pulls.abs().max().clamp(min=1e-12)
+    shown = spans[:MOST_UNITS]
+    predicted = int(trace.predictions[number])
+    label = None if trace.labels is None else trace.class_names[int(trace.labels[number])]
+    return Example(
+        attends=_pieces(text, shown, weights / weights.max(), [f"attention weight {w:.3f}" for w in weights.tolist()]),
+        uses=_pieces(text, shown, pulls / strongest, [f"pull {p:+.2f}" for p in pulls.tolist()]),
+        predicted=trace.class_names[predicted],
+        probability=float(trace.probabilities[number, predicted]),
+        label=label,
+        why=why,
+        cut=max(0, len(spans) - MOST_UNITS),
+    )
+
+
+def _pieces(
+    text: str, spans: Int[Tensor, "units 2"], shades: Float[Tensor, " all"], notes: Sequence[str]
+) -> list[Piece]:
+    pieces = []
+    place = int(spans[0, 0])
+    for (start, end), shade, note in zip(spans.tolist(), shades.tolist(), notes, strict=False):
+        if start > place:
+            pieces.append(Piece(text=text[place:start]))
+        pieces.append(Piece(text=text[start:end], shade=shade, note=note))
+        place = end
+    return pieces
+
+
+def telling_instances(trace: Trace, most: int = 8) -> list[tuple[int, str]]:
+    """Instances worth reading: the surest of each class, the surest mistakes, and where attention and use part.
+
+    The last: the unit with the largest weight is not the one that contributes most to the decision.
+    """
+    sure = trace.probabilities.amax(1)
+    chosen: dict[int, str] = {}
+    for number, name in enumerate(trace.class_names[:4]):
+        _take(chosen, sure.where(trace.predictions == number, -1.0), f"surest {name}", 1)
+    if trace.labels is not None:
+        _take(chosen, sure.where(trace.predictions != trace.labels, -1.0), "sure and wrong", 2)
+    parting = _parting(trace)
+    _take(chosen, parting, "attention and use part here", max(0, most - len(chosen)))
+    return list(chosen.items())[:most]
+
+
+def _take(chosen: dict[int, str], values: Float[Tensor, " instances"], why: str, count: int) -> None:
+    for number in values.argsort(descending=True, stable=True).tolist()[: count + len(chosen)]:
+        if count and float(values[number]) > 0 and number not in chosen:
+            chosen[number] = why
+            count -= 1
+
+
+def _parting(trace: Trace) -> Float[Tensor, " instances"]:
+    """How much more the best contributing unit gives than the most attended one, as a share; 0 where they agree."""
+    gains = trace.attention_weights * own_polarity(trace)
+    best = torch.segment_reduce(gains, "max", offsets=trace.offsets)
+    top = torch.segment_reduce(trace.attention_weights, "max", offsets=trace.offsets)
+    attended = trace.attention_weights == top[trace.segments]
+    given = torch.segment_reduce(gains.where(attended, -torch.inf), "max", offsets=trace.offsets)
+    return ((best - given) / best.abs().clamp(min=1e-12)).where(best > 0, 0.0)

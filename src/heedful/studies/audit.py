@@ -1,0 +1,195 @@
+"""The audit: train on your data, look at what is attended to and what is used, and say whether the two agree."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from heedful.analysis.statistics import Estimate
+from heedful.claims import Verdict, judge, verdict_table
+from heedful.config import RunSettings
+from heedful.figures.style import as_svg, save_figure
+from heedful.figures.tokens import polarity_against_attention, polarity_names, scores_by_rank, weights_by_group
+from heedful.figures.training import learning_curves
+from heedful.pipeline import Run, environment, read_corpus, run
+from heedful.report.page import Picture, Report, write_report
+from heedful.report.strips import Example, make_example, telling_instances
+from heedful.store import Store
+from heedful.studies.tables import save_table
+from heedful.text.corpus import Corpus
+from heedful.traces import Trace
+from heedful.training.events import Observer
+
+CLAIMS = ("C1", "C2", "C8")
+STRONGEST = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """A finished audit: the run it rests on, its verdicts, and where its report lies."""
+
+    run: Run
+    verdicts: Sequence[Verdict]
+    report: Path
+
+    def summary(self) -> dict[str, object]:
+        """The audit as plain data."""
+        return {
+            "run": str(self.run.path),
+            "report": str(self.report),
+            "answer": answer(self.verdicts)[0],
+            "metrics": self.run.metrics,
+            "verdicts": verdict_table(list(self.verdicts)).to_dict("records"),
+        }
+
+
+def audit(
+    settings: RunSettings,
+    store: Store,
+    *,
+    out: Path | None = None,
+    corpus: Corpus | None = None,
+    observers: Sequence[Observer] = (),
+    fresh: bool = False,
+) -> Audit:
+    """Run the settings (or find the run), judge the claims, draw the figures, write tables and report."""
+    data = corpus or read_corpus(settings)
+    finished = run(settings, store, corpus=data, observers=observers, fresh=fresh)
+    tables = {name: finished.table(name) for name in ("tokens", "weights", "history")}
+    verdicts = judge(CLAIMS, tables)
+    folder = out or finished.path
+    for name, table in {**tables, "verdicts": verdict_table(verdicts)}.items():
+        save_table(table, folder / "tables" / name)
+    pictures = _draw(tables, folder / "figures")
+    report = _compose(finished, data, tables, verdicts, pictures)
+    write_report(report, folder / "report.html")
+    return Audit(run=finished, verdicts=verdicts, report=folder / "report.html")
+
+
+def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
+    """The short answer and what it rests on, from the verdicts alone."""
+    decisions = {verdict.claim: verdict.decision for verdict in verdicts}
+    attention = [decisions["C2"], decisions["C8"]]
+    if decisions["C1"] != "holds":
+        return (
+            "Not yet: the model itself is in doubt.",
+            "Words that belong to one class do not reliably push towards it: there is nothing sound to explain.",
+        )
+    if attention == ["holds", "holds"]:
+        return (
+            "For this model, attention points at the words that matter.",
+            "Words that decide the class get larger attention scores, and larger weights on unseen text, than others.",
+        )
+    if "does not hold" in attention:
+        return (
+            "No: attention does not point at the words that matter.",
+            "The model uses the right words, but its attention does not set them apart from neutral ones. "
+            "Read the polarity scores, not the weights.",
+        )
+    return (
+        "Undecided: attention leans towards the words that matter, but not clearly.",
+        "The model uses the right words; the evidence that its attention sets them apart is too weak to call.",
+    )
+
+
+def _draw(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Picture]:
+    drawn = (
+        (
+            "used-against-attended",
+            "Used against attended",
+            "Every point is a token. Where attention explains, the arms of polar words rise above the neutral words.",
+            polarity_against_attention(tables["tokens"]),
+        ),
+        (
+            "scores-by-rank",
+            "Scores by frequency rank",
+            "Polarity and attention scores by how frequent the token is; groups by how one-sided its occurrences are.",
+            scores_by_rank(tables["tokens"]),
+        ),
+        (
+            "weights-by-group",
+            "Attention weight by group",
+            "Weights depend on the text a word stands in, so they separate the groups less sharply than scores.",
+            weights_by_group(tables["weights"]),
+        ),
+        (
+            "learning-curves",
+            "Learning curves",
+            "Training loss, dev loss and dev accuracy.",
+            learning_curves(tables["history"]),
+        ),
+    )
+    for name, _, _, figure in drawn:
+        save_figure(figure, folder / name)
+    return [Picture(title=title, caption=caption, svg=as_svg(figure)) for _, title, caption, figure in drawn]
+
+
+def _compose(
+    finished: Run,
+    corpus: Corpus,
+    tables: Mapping[str, pd.DataFrame],
+    verdicts: Sequence[Verdict],
+    pictures: list[Picture],
+) -> Report:
+    metrics = finished.metrics
+    short, summary = answer(verdicts)
+    settings = finished.settings
+    return Report(
+        title=corpus.name,
+        answer=short,
+        summary=summary,
+        verdicts=verdicts,
+        accuracy=Estimate(
+            value=metrics["test_accuracy"],
+            low=metrics["test_accuracy_low"],
+            high=metrics["test_accuracy_high"],
+            count=len(corpus.test),
+        ),
+        baseline=float((corpus.test.labels == corpus.train.labels.mode().values).double().mean()),
+        pictures=pictures,
+        strongest=strongest_tokens(tables["tokens"], corpus.class_names),
+        examples=_examples(finished.trace(), corpus),
+        notices=corpus.notices,
+        facts={
+            "Data": {**settings.data.model_dump(), **_sizes(corpus)},
+            "Model": settings.model.model_dump(),
+            "Training": {
+                **settings.training.model_dump(),
+                "best epoch": metrics["best_epoch"],
+                "VᵀW": metrics["alignment"],
+            },
+            "Versions": environment() | {"run": finished.manifest["digest"]},
+        },
+    )
+
+
+def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """For each class the tokens that push towards it most, among those seen more than five times."""
+    counts = tokens[[f"count_{name}" for name in class_names]].sum(axis=1)
+    frequent = tokens.assign(count=counts)[counts > 5]
+    if len(class_names) == 2:
+        ordered = {
+            class_names[0]: frequent.nsmallest(STRONGEST, "polarity"),
+            class_names[1]: frequent.nlargest(STRONGEST, "polarity"),
+        }
+        return {name: _short(rows, "polarity") for name, rows in ordered.items()}
+    columns = dict(zip(class_names, polarity_names(tokens), strict=True))
+    return {name: _short(frequent.nlargest(STRONGEST, column), column) for name, column in columns.items()}
+
+
+def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    table = rows[["token", column, "attention", "count"]].rename(columns={column: "polarity"})
+    return table.assign(**{name: table[name].map("{:+.2f}".format) for name in ("polarity", "attention")})
+
+
+def _examples(found: Trace, corpus: Corpus) -> list[Example]:
+    return [
+        make_example(found, number, corpus.test.texts[number], corpus.test.spans(number), why)
+        for number, why in telling_instances(found)
+    ]
+
+
+def _sizes(corpus: Corpus) -> dict[str, object]:
+    sizes = {f"{name} texts": f"{len(split):,}" for name, split in corpus.splits().items()}
+    return {**sizes, "vocabulary": f"{len(corpus.vocabulary):,}", "classes": ", ".join(corpus.class_names)}

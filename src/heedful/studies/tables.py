@@ -1,0 +1,50 @@
+"""Tables as files: CSV for people, Parquet for programs, LaTeX for papers."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from heedful.files import replacing, write_text
+
+LATEX_ROWS = 200
+"""A longer table is for programs; its LaTeX form holds the first rows only."""
+
+
+def save_table(table: pd.DataFrame, stem: Path) -> None:
+    """The table as CSV, Parquet and LaTeX beside each other."""
+    with replacing(stem.with_name(f"{stem.name}.csv")) as temporary:
+        table.to_csv(temporary, index=False)
+    with replacing(stem.with_name(f"{stem.name}.parquet")) as temporary:
+        table.to_parquet(temporary, index=False)
+    write_text(stem.with_name(f"{stem.name}.tex"), as_latex(table))
+
+
+def as_latex(table: pd.DataFrame) -> str:
+    """A booktabs table with escaped cells."""
+    columns = [_escape(str(column)) for column in table.columns]
+    lines = [r"\begin{tabular}{" + "l" * len(columns) + "}", r"\toprule", " & ".join(columns) + r" \\", r"\midrule"]
+    for row in table.head(LATEX_ROWS).itertuples(index=False):
+        lines.append(" & ".join(_cell(value) for value in row) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else _escape(str(value))
+
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def _escape(text: str) -> str:
+    return "".join(_SPECIAL.get(character, character) for character in text)
