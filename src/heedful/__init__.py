@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from heedful.version import __version__
 
 if TYPE_CHECKING:
+    from heedful.analysis.erasure import first_flips, single_erasure
+    from heedful.analysis.flipsets import minimum_flips
     from heedful.errors import HeedfulError
     from heedful.models.checkpoint import load_model, save_model
+    from heedful.probes.flow import flow_terms
     from heedful.probes.scores import token_scores
     from heedful.studies.audit import audit
     from heedful.text.corpus import Corpus
@@ -24,10 +27,14 @@ _HOMES = {
     "HeedfulError": "heedful.errors",
     "Trace": "heedful.traces",
     "audit": "heedful.studies.audit",
+    "first_flips": "heedful.analysis.erasure",
     "fit": "heedful.training.loop",
+    "flow_terms": "heedful.probes.flow",
     "load_corpus": "heedful.text.datasets",
     "load_model": "heedful.models.checkpoint",
+    "minimum_flips": "heedful.analysis.flipsets",
     "save_model": "heedful.models.checkpoint",
+    "single_erasure": "heedful.analysis.erasure",
     "token_scores": "heedful.probes.scores",
     "trace": "heedful.tracing",
 }
@@ -38,10 +45,14 @@ __all__ = [
     "Trace",
     "__version__",
     "audit",
+    "first_flips",
     "fit",
+    "flow_terms",
     "load_corpus",
     "load_model",
+    "minimum_flips",
     "save_model",
+    "single_erasure",
     "token_scores",
     "trace",
 ]

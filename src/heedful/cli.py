@@ -13,6 +13,8 @@ from heedful.version import __version__
 if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.studies.audit import Audit
+    from heedful.text.corpus import Corpus
+    from heedful.training.progress import ProgressBar
 
 app = typer.Typer(
     help="Can you trust attention as an explanation of this text classifier, on this data?",
@@ -73,13 +75,14 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Train on the data, compare what is attended to with what is used, and write a report."""
+    from heedful.pipeline import read_corpus
     from heedful.store import Store
     from heedful.studies.audit import audit as run_audit
-    from heedful.training.progress import ProgressBar
 
     settings = _settings(config, changes, locals())
-    with ProgressBar(settings.training.epochs, title=f"training on {settings.data.source}") as bar:
-        done = run_audit(settings, Store(store), out=out, observers=[bar], fresh=fresh)
+    corpus = read_corpus(settings)
+    with _progress(settings, corpus) as bar:
+        done = run_audit(settings, Store(store), out=out, corpus=corpus, observers=[bar], fresh=fresh)
     if as_json:
         _print_json(done.summary())
     else:
@@ -105,13 +108,13 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a classifier and keep it, with its trace and token scores, as a run."""
-    from heedful.pipeline import run
+    from heedful.pipeline import read_corpus, run
     from heedful.store import Store
-    from heedful.training.progress import ProgressBar
 
     settings = _settings(config, changes, locals())
-    with ProgressBar(settings.training.epochs, title=f"training on {settings.data.source}") as bar:
-        done = run(settings, Store(store), observers=[bar], fresh=fresh)
+    corpus = read_corpus(settings)
+    with _progress(settings, corpus) as bar:
+        done = run(settings, Store(store), corpus=corpus, observers=[bar], fresh=fresh)
     if as_json:
         _print_json({"run": str(done.path), **done.manifest})
     else:
@@ -202,6 +205,15 @@ def _settings(config: Path | None, changes: list[str] | None, given: dict[str, A
     return RunSettings.of(values).override(changes or ())
 
 
+def _progress(settings: "RunSettings", corpus: "Corpus") -> "ProgressBar":
+    """A bar that begins when the data are read: what is wrong with them is said without one."""
+    from rich.markup import escape
+
+    from heedful.training.progress import ProgressBar
+
+    return ProgressBar(settings.training.epochs, title=escape(f"training on {corpus.name}"))
+
+
 def _print_audit(done: "Audit") -> None:
     from rich.console import Console
 
@@ -215,7 +227,7 @@ def _print_audit(done: "Audit") -> None:
     for verdict in done.verdicts:
         console.print(f"  [{colours[verdict.decision]}]{verdict.claim} {verdict.decision}[/]  {verdict.words}")
     console.print(f"test accuracy {_percent(done.run.metrics)}", highlight=False)
-    console.print(f"report {done.report}", highlight=False, soft_wrap=True)
+    console.print(f"report {done.report}", highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def _percent(metrics: dict[str, Any]) -> str:
@@ -234,11 +246,6 @@ def main() -> None:
     except HeedfulError as error:
         print(f"heedful: {error}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("heedful: stopped.", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(141)
 
 
 if __name__ == "__main__":

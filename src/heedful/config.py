@@ -6,13 +6,15 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heedful.errors import ConfigError
 from heedful.files import replacing
 from heedful.version import RESULTS_VERSION
+
+S = TypeVar("S", bound="Settings")
 
 
 class Settings(BaseModel):
@@ -21,7 +23,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
+    def of(cls: type[S], values: Mapping[str, Any]) -> S:
         """Validated settings, or a ConfigError that names every wrong value."""
         try:
             return cls.model_validate(dict(values))
@@ -33,7 +35,7 @@ class DataSettings(Settings):
     """Which corpus, and how its text is read."""
 
     source: str = "synthetic-1"  # a corpus name or a path
-    seed: int = 0  # draws splits and synthetic corpora; not the training seed, so that seeds share their data
+    seed: int = Field(0, ge=0)  # draws splits and made corpora; not the training's, so that seeds share their data
     text_column: str | None = None
     label_column: str | None = None
     split_column: str | None = None
@@ -44,14 +46,24 @@ class DataSettings(Settings):
 
 
 class ModelSettings(Settings):
-    """The classifier of Sun & Lu 2020, section 3, and its variants. Defaults reproduce their published figures."""
+    """The classifier of Sun & Lu 2020, section 3, and its variants. Defaults reproduce their published figures.
 
+    HAN and FLAN of Serrano & Smith 2019 are `structure` hierarchical and flat with additive attention, the encoder gru,
+    conv or none, and both biases.
+    """
+
+    structure: Literal["flat", "hierarchical"] = "flat"  # attention over words, or over words and then sentences
     attention: Literal["dot", "additive"] = "dot"
-    encoder: Literal["none", "affine", "lstm"] = "none"
+    encoder: Literal["none", "affine", "lstm", "gru", "conv"] = "none"
     score_scale: float = Field(10.0, gt=0)  # λ, a divisor: √d keeps scores of order one
     embedding_size: int = Field(100, ge=1)
     hidden_size: int = Field(100, ge=1)  # an LSTM has half of it in each direction
-    dropout: float = Field(0.5, ge=0, lt=1)  # on the embeddings and on the document vector
+    dropout: float = Field(0.5, ge=0, lt=1)  # on the embeddings
+    document_dropout: float | None = Field(None, ge=0, lt=1)  # on the document vector; None: as on the embeddings
+    sentence_dropout: float = Field(0.0, ge=0, lt=1)  # on the sentence vectors of a hierarchical model
+    logit_dropout: float = Field(0.0, ge=0, lt=1)  # on the logits, where Serrano & Smith's runs had it
+    attention_bias: bool = False  # of the tanh layer of additive attention
+    readout_bias: bool = False
     dropout_mask: Literal["token", "occurrence"] = "token"  # one mask per distinct token of a batch, or per occurrence
     embedding_range: float = Field(0.1, gt=0)  # uniform in ±
     context_deviation: float = Field(1.0, gt=0)  # V ~ N(0, ·²): the norm matters for how fast attention develops
@@ -69,6 +81,7 @@ class TrainingSettings(Settings):
     batch_size: int = Field(100, ge=1)
     epochs: int = Field(40, ge=1)
     patience: int | None = Field(None, ge=1)  # epochs without a better dev accuracy before stopping
+    plateau: int | None = Field(None, ge=1)  # epochs without a better dev accuracy before the rate is halved
     clip: float | None = Field(None, gt=0)  # largest gradient norm
     seed: int = Field(0, ge=0)
     threads: int = Field(1, ge=1)  # part of the identity: sums depend on it
@@ -83,8 +96,13 @@ class RunSettings(Settings):
     training: TrainingSettings = TrainingSettings()
 
     def digest(self, fingerprint: str) -> str:
-        """The run's identity: canonical settings, the data's fingerprint, and the version of what affects results."""
-        content = {"settings": self.model_dump(mode="json"), "data": fingerprint, "results": RESULTS_VERSION}
+        """The run's identity: canonical settings, the data's fingerprint, and the version of what affects results.
+
+        Canonical are the settings that differ from their defaults, so that a new setting whose default changes nothing
+        leaves every finished run where it is. A changed default raises RESULTS_VERSION.
+        """
+        settings = self.model_dump(mode="json", exclude_defaults=True)
+        content = {"settings": settings, "data": fingerprint, "results": RESULTS_VERSION}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @classmethod
@@ -99,10 +117,16 @@ class RunSettings(Settings):
             temporary.write_text(_format(path)(values), encoding="utf-8")
 
     def override(self, changes: Iterable[str]) -> "RunSettings":
-        """New settings with dotted changes such as `model.score_scale=100`; values are read as TOML."""
+        """New settings with changes such as `model.score_scale=100`; values are read as TOML, a word is itself."""
+        return self.change(dict(parse_change(change) for change in changes))
+
+    def change(self, changes: Mapping[str, Any]) -> "RunSettings":
+        """New settings with other values under dotted names; the word `none` unsets what can be unset."""
         values = self.model_dump(mode="json")
-        for change in changes:
-            set_dotted(values, change)
+        optional = set(_places(type(self), optional=True))
+        for place, value in changes.items():
+            unset = isinstance(value, str) and value.lower() in {"none", "null"} and place in optional
+            set_dotted(values, place, None if unset else value)
         return type(self).of(values)
 
 
@@ -120,23 +144,26 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return found
 
 
-def set_dotted(values: dict[str, Any], change: str) -> None:
-    """Set one value of a nested mapping in place, from a text like `model.score_scale=100`."""
+def parse_change(change: str) -> tuple[str, Any]:
+    """The dotted name and the value of a text like `model.score_scale=100`."""
     place, equals, text = change.partition("=")
-    if not equals:
+    if not equals or not place.strip():
         raise ConfigError(f"A setting is changed by name=value, such as model.score_scale=100; got '{change}'.")
-    *parents, last = place.strip().split(".")
+    return place.strip(), parse_value(text.strip())
+
+
+def set_dotted(values: dict[str, Any], place: str, value: Any) -> None:
+    """Set one value of a nested mapping in place, by its dotted name."""
+    *parents, last = place.split(".")
     for parent in parents:
         if not isinstance(values.get(parent), dict):
             raise ConfigError(f"There is no group of settings '{parent}'; known: {', '.join(values)}.")
         values = values[parent]
-    values[last] = parse_value(text.strip())
+    values[last] = value
 
 
 def parse_value(text: str) -> Any:
-    """A value as TOML writes it; `none` is no value, and a word without quotes is itself."""
-    if text.lower() in {"none", "null"}:
-        return None
+    """A value as TOML writes it; a word without quotes is itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -159,6 +186,10 @@ def _sentences(cls: type[Settings], error: ValidationError) -> str:
         place = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
             parts.append(f"There is no setting '{place}'; {_hint(cls, place)}.")
+        elif problem["type"] == "model_type":
+            parts.append(
+                f"'{place}' is a group of settings, not {problem['input']!r}; known: {', '.join(_places(cls))}."
+            )
         else:
             parts.append(f"Setting '{place}' is {problem['input']!r}: {problem['msg'].lower()}.")
     return " ".join(parts)
@@ -170,10 +201,10 @@ def _hint(cls: type[Settings], place: str) -> str:
     return f"did you mean '{near[0]}'? Known: {', '.join(known)}" if near else f"known: {', '.join(known)}"
 
 
-def _places(cls: type[Settings], prefix: str = "") -> Iterable[str]:
-    """All settings by their dotted names."""
+def _places(cls: type[Settings], prefix: str = "", *, optional: bool = False) -> Iterable[str]:
+    """All settings by their dotted names, or only those that can be unset."""
     for name, field in cls.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
-            yield from _places(field.annotation, f"{prefix}{name}.")
-        else:
+            yield from _places(field.annotation, f"{prefix}{name}.", optional=optional)
+        elif not optional or type(None) in get_args(field.annotation):
             yield prefix + name

@@ -8,6 +8,7 @@ HeedfulError
 │   └── UnknownName     a name that no registry holds
 ├── CheckpointError     a model file that cannot be loaded
 └── StoreError          a run directory that cannot be read or written
+    └── StoreBusy       a run that another process is computing
 """
 
 import difflib
@@ -50,3 +51,7 @@ class CheckpointError(HeedfulError):
 
 class StoreError(HeedfulError):
     """A run directory that cannot be read or written."""
+
+
+class StoreBusy(StoreError):
+    """A run that another process is computing at this moment."""

@@ -1,36 +1,95 @@
-"""Files that are whole or absent: everything heedful writes goes to a temporary name first and is moved into place."""
+"""Files that are whole or absent, and locks that die with their holder.
 
+Everything heedful writes goes to a temporary name first and is moved into place. Names that begin with a dot are
+never results: a process that was killed may have left them.
+"""
+
+import contextlib
+import errno
+import fcntl
 import json
+import os
 import shutil
+import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import StoreError
+from safetensors import SafetensorError
+
+from heedful.errors import StoreBusy, StoreError
+
+_REMEDIES = {
+    errno.ENOSPC: "Free some space and call again: what is finished stays, what is not goes on where it was",
+    errno.EDQUOT: "Free some of your quota and call again: what is finished stays, what is not goes on where it was",
+    errno.EFBIG: "Raise the limit on the size of files (`ulimit -f`) and call again: what is finished stays",
+    errno.EROFS: "Choose a folder that can be written",
+    errno.EACCES: "Choose a folder that you may write to, or change its permissions",
+    errno.EPERM: "Choose a folder that you may write to, or change its permissions",
+}
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` to write a file or a folder to; moved into place when the block ends well."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"'{path.parent}' cannot be created: {error.strerror}.") from error
-    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.part"
+    make_folder(path.parent)
+    temporary = _beside(path, "part")
     try:
         yield temporary
-        if path.is_dir() and temporary.is_dir():
-            shutil.rmtree(path)
-        temporary.replace(path)
-    except OSError as error:
-        raise StoreError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+        move_into_place(temporary, path)
+    except (OSError, SafetensorError) as error:
+        raise unwritable(path, error) from error
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        _discard(temporary)
+
+
+def move_into_place(source: Path, target: Path) -> None:
+    """Rename; a folder that stands in the way is first renamed itself, so that no half of it is ever read."""
+    if target.is_dir() and source.is_dir():
+        old = _beside(target, "old")
+        target.replace(old)
+        source.replace(target)
+        _discard(old)
+    else:
+        source.replace(target)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder that others may be reading: it disappears at once, then its content is deleted."""
+    hidden = _beside(path, "old")
+    try:
+        path.replace(hidden)
+    except OSError as error:
+        raise StoreError(f"'{path}' cannot be removed: {_reason(error)}") from error
+    _discard(hidden)
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"'{path}' cannot be created: {_reason(error)}") from error
+
+
+def unwritable(path: Path, error: OSError | SafetensorError) -> StoreError:
+    """What to tell the user when writing failed: the reason of the operating system, and what helps."""
+    return StoreError(f"'{path}' cannot be written: {_reason(error)}")
+
+
+def sync(path: Path) -> None:
+    """Make a file, or a folder with all it holds, survive a power cut."""
+    places = [path, *path.rglob("*")] if path.is_dir() else [path]
+    try:
+        for place in reversed(places):
+            handle = os.open(place, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+    except OSError as error:
+        raise unwritable(path, error) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -49,3 +108,97 @@ def read_json(path: Path) -> Any:
         raise StoreError(f"There is no file '{path}'.") from error
     except (OSError, ValueError) as error:
         raise StoreError(f"'{path}' is not readable JSON: {error}.") from error
+
+
+@contextmanager
+def locked(path: Path, what: str, *, wait: bool = True) -> Iterator[None]:
+    """Hold the operating system's lock on a file; it ends with the block, or with the process, however that dies.
+
+    Without `wait`, a lock that another process holds is a StoreBusy that says who holds it.
+    """
+    make_folder(path.parent)
+    handle = _acquire(path, what, wait)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()  # while it is held: whoever waits for it sees that the file is gone, and makes a new one
+        os.close(handle)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock now."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _acquire(path: Path, what: str, wait: bool) -> int:
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _is_at(path, handle):
+                _sign(handle)
+                return handle
+        except BlockingIOError:
+            holder = os.pread(handle, 200, 0).decode(errors="replace") or "another process"
+            os.close(handle)
+            raise StoreBusy(f"{what} is being computed by {holder}. Wait for it, or stop it.") from None
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Whether the open file is still the one under its name: its last holder removed it when it was done."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _sign(handle: int) -> None:
+    """Say who holds the lock, for people; on a full disk the lock is as good without."""
+    with contextlib.suppress(OSError):
+        os.truncate(handle, 0)
+        os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.{ending}"
+
+
+def _discard(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _reason(error: OSError | SafetensorError) -> str:
+    number = _error_number(error)
+    said = os.strerror(number) if number else str(error).rstrip(".")
+    remedy = _REMEDIES.get(number)
+    return f"{said}. {remedy}." if remedy else f"{said}."
+
+
+def _error_number(error: OSError | SafetensorError) -> int:
+    """The system's number of the error; safetensors and pyarrow put it into their text only."""
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    text = str(error)
+    return next((number for number in _REMEDIES if f"os error {number})" in text or f"errno {number}]" in text), 0)

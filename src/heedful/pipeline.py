@@ -4,7 +4,7 @@ import platform
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,18 @@ import torch
 from heedful.analysis.statistics import share
 from heedful.analysis.tokens import mean_weights
 from heedful.config import RunSettings
-from heedful.errors import StoreError
+from heedful.errors import CheckpointError, StoreError
 from heedful.files import replacing, write_json
 from heedful.models.checkpoint import load_model, save_model
-from heedful.models.classifier import FlatClassifier
+from heedful.models.classifier import Classifier
 from heedful.probes.scores import token_scores
-from heedful.store import Store, read_manifest
+from heedful.store import PREFIX, Store, read_manifest
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.traces import Trace
 from heedful.tracing import trace
 from heedful.training.events import Observer
-from heedful.training.loop import train
+from heedful.training.loop import limited_threads, train
 from heedful.version import __version__
 
 
@@ -35,6 +35,8 @@ class Run:
     """A finished run in the store; its parts are read when they are asked for."""
 
     path: Path
+    new: bool = field(default=False, compare=False)
+    """Whether it was computed by the call that returned it, and not found."""
 
     def __post_init__(self) -> None:
         if not self.path.is_dir():
@@ -53,11 +55,11 @@ class Run:
         metrics: dict[str, Any] = self.manifest["metrics"]
         return metrics
 
-    def model(self) -> FlatClassifier:
+    def model(self) -> Classifier:
         return load_model(self.path / "model")
 
     def table(self, name: str) -> pd.DataFrame:
-        """One of the tables: history, tokens, weights."""
+        """One of the tables: history, tokens, weights; with a contextual encoder also tokens_local."""
         return pd.read_parquet(self.path / f"{name}.parquet")
 
     def trace(self) -> Trace:
@@ -77,37 +79,59 @@ def run(
     corpus: Corpus | None = None,
     observers: Sequence[Observer] = (),
     fresh: bool = False,
+    wait: bool = True,
 ) -> Run:
-    """Train, trace and tabulate, once: a finished run of the same settings and data is returned as it is."""
+    """Train, trace and tabulate, once: a finished run of the same settings and data is returned as it is.
+
+    A run that another process computes is waited for, or, without `wait`, a StoreBusy.
+    """
     data = corpus or read_corpus(settings)
     digest = settings.digest(data.fingerprint)
-    found = store.find(digest)
-    if found and not fresh:
+    found = None if fresh else store.find(digest)
+    if found:
         return Run(found)
+    with store.lock(digest, wait=wait):
+        found = None if fresh else store.find(digest)  # whoever held the lock may have finished it
+        return Run(found) if found else Run(_compute(settings, store, data, observers, fresh), new=True)
+
+
+def _compute(settings: RunSettings, store: Store, corpus: Corpus, observers: Sequence[Observer], fresh: bool) -> Path:
+    """The run itself, from its last checkpoint on; all sums with the number of threads that is part of its identity."""
     started = time.monotonic()
+    digest = settings.digest(corpus.fingerprint)
     work = store.workplace(digest)
     if fresh:
         shutil.rmtree(work, ignore_errors=True)
-    checkpoint = work / "training.safetensors"
-    model = train(data, settings.model, settings.training, observers=observers, checkpoint=checkpoint)
-    written = work / "run"
-    shutil.rmtree(written, ignore_errors=True)
-    metrics = _write(written, model, data)
+    with limited_threads(settings.training.threads):
+        model = _train(settings, corpus, observers, work / "training.safetensors")
+        written = work / "run"
+        shutil.rmtree(written, ignore_errors=True)
+        metrics = _write(written, model, corpus)
     write_json(written / "settings.json", settings.model_dump(mode="json"))
     write_json(written / "environment.json", environment())
     manifest = {
         "digest": digest,
-        "fingerprint": data.fingerprint,
-        "corpus": data.name,
+        "fingerprint": corpus.fingerprint,
+        "corpus": corpus.name,
         "settings": settings.model_dump(mode="json"),
         "metrics": metrics,
-        "notices": data.notices,
+        "notices": corpus.notices,
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),
     }
-    path = store.publish(written, f"{digest[:12]}_{run_name(settings, data)}", manifest)
+    path = store.publish(written, f"{digest[:PREFIX]}_{run_name(settings, corpus)}", manifest)
+    store.forget_failure(digest)
     shutil.rmtree(work, ignore_errors=True)
-    return Run(path)
+    return path
+
+
+def _train(settings: RunSettings, corpus: Corpus, observers: Sequence[Observer], checkpoint: Path) -> Classifier:
+    """Go on from the checkpoint; one that cannot be read is worth less than a training that ends."""
+    try:
+        return train(corpus, settings.model, settings.training, observers=observers, checkpoint=checkpoint)
+    except CheckpointError:
+        checkpoint.unlink()
+        return train(corpus, settings.model, settings.training, observers=observers, checkpoint=checkpoint)
 
 
 def run_name(settings: RunSettings, corpus: Corpus) -> str:
@@ -117,21 +141,24 @@ def run_name(settings: RunSettings, corpus: Corpus) -> str:
     return f"{model.attention}-{model.encoder}-{model.score_scale:g}_{name[:40]}_{settings.training.seed}"
 
 
-def _write(folder: Path, model: FlatClassifier, corpus: Corpus) -> dict[str, Any]:
+def _write(folder: Path, model: Classifier, corpus: Corpus) -> dict[str, Any]:
     """All parts of a run but the manifest; returns its summary numbers."""
     tokens = token_scores(model, corpus)
     found = trace(model, corpus.test)
     groups = [str(group) for group in tokens["group"]]
-    weights = mean_weights(found, corpus.test.tokens.numbers, corpus.vocabulary.tokens, groups)
     save_model(model, folder / "model")
     write_table(folder / "history.parquet", model.history)
     write_table(folder / "tokens.parquet", tokens)
-    write_table(folder / "weights.parquet", weights)
+    if model.contextual and not model.hierarchical:  # elsewhere a token's scores are the same in every text
+        write_table(folder / "tokens_local.parquet", token_scores(model, corpus, scope="local"))
+    if not model.hierarchical:  # its weights are those of sentences
+        weights = mean_weights(found, corpus.test.tokens.numbers, corpus.vocabulary.tokens, groups)
+        write_table(folder / "weights.parquet", weights)
     found.save(folder / "trace.safetensors")
     return _metrics(model, found, tokens)
 
 
-def _metrics(model: FlatClassifier, found: Trace, tokens: pd.DataFrame) -> dict[str, Any]:
+def _metrics(model: Classifier, found: Trace, tokens: pd.DataFrame) -> dict[str, Any]:
     assert found.labels is not None
     right = int((found.predictions == found.labels).sum())
     accuracy = share(right, len(found))

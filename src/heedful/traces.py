@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -25,7 +26,7 @@ from heedful.errors import TraceError
 from heedful.files import replacing
 from heedful.text.ragged import lengths_of, segment_softmax, segments_of
 
-Array = Sequence[Any] | np.ndarray[Any, Any] | Tensor
+Array = Sequence[Any] | NDArray[Any] | Tensor
 
 SUM_TOLERANCE = 1e-6
 
@@ -36,7 +37,7 @@ F = TypeVar("F")
 class Trace:
     """Ragged: instance t owns the units offsets[t] … offsets[t + 1]. All numbers are float64."""
 
-    offsets: Int[Tensor, " instances+1"]
+    offsets: Int[Tensor, " bounds"]
     attention_scores: Float[Tensor, " units"]
     attention_weights: Float[Tensor, " units"]
     polarity_scores: Float[Tensor, "units classes"]
@@ -130,9 +131,13 @@ class Trace:
         return _reader(Path(path))(Path(path))
 
 
+def _plain(values: Array) -> Sequence[Any] | NDArray[Any]:
+    return values.numpy(force=True) if isinstance(values, Tensor) else values
+
+
 def _floats(name: str, values: Array) -> Float[Tensor, "..."]:
     try:
-        array = torch.as_tensor(np.asarray(values, dtype=np.float64)).clone()
+        array = torch.from_numpy(np.asarray(_plain(values), dtype=np.float64).copy())
     except (TypeError, ValueError) as error:
         raise TraceError(f"{name} must be numbers in a regular array: {error}.") from error
     if array.isnan().any() or (array == torch.inf).any():
@@ -140,11 +145,11 @@ def _floats(name: str, values: Array) -> Float[Tensor, "..."]:
     return array
 
 
-def _offsets(values: Array) -> Int[Tensor, " instances+1"]:
-    raw = np.asarray(values)
+def _offsets(values: Array) -> Int[Tensor, " bounds"]:
+    raw = np.asarray(_plain(values))
     if raw.ndim != 1 or len(raw) < 2 or not np.issubdtype(raw.dtype, np.integer):
         raise TraceError("offsets must be whole numbers, one more than there are instances, starting with 0.")
-    starts = torch.as_tensor(raw.astype(np.int64))
+    starts = torch.from_numpy(raw.astype(np.int64))
     if int(starts[0]) != 0:
         raise TraceError(f"offsets must start with 0, not {int(starts[0])}.")
     if not bool((starts[1:] > starts[:-1]).all()):
@@ -220,11 +225,11 @@ def _check_vector(name: str, values: Tensor, starts: Tensor) -> None:
 def _labels(labels: Array | None, instances: int, classes: int) -> Int[Tensor, " instances"] | None:
     if labels is None:
         return None
-    raw = np.asarray(labels)
+    raw = np.asarray(_plain(labels))
     if raw.ndim != 1 or not np.issubdtype(raw.dtype, np.integer):
         raise TraceError("labels must be whole numbers, the class number of each instance.")
     _check_length("labels", len(raw), "instance", instances)
-    numbers = torch.as_tensor(raw.astype(np.int64))
+    numbers = torch.from_numpy(raw.astype(np.int64))
     if len(numbers) and not (int(numbers.min()) >= 0 and int(numbers.max()) < classes):
         raise TraceError(
             f"labels must lie between 0 and {classes - 1}; they go from {numbers.min()} to {numbers.max()}."

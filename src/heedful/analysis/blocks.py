@@ -1,21 +1,28 @@
 """Instances of similar length side by side, so that sorting and summing within instances are plain tensor operations.
 
 Ragged arrays have no cumulative sum per instance: one sum over everything, less an offset, would cancel. A block holds
-instances whose lengths differ by a fifth at most and about as many units as a cache does. What lies beyond the end of
-an instance is marked by `inside` and never counted.
+instances whose lengths differ by a fifth or a few units, and about as many units as a cache does. What lies beyond the
+end of an instance is marked by `inside` and never counted.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from heedful.text.ragged import lengths_of
 
-MOST_UNITS = 16_384
-LEAST_FILLED = 0.8
+T = TypeVar("T")
+
+MOST_UNITS = 65_536
+LEAST_FILLED, SHORT = 0.8, 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,21 +32,91 @@ class Block:
     rows: Int[Tensor, " rows"]
     units: Int[Tensor, "rows width"]
     inside: Bool[Tensor, "rows width"]
+    full: bool
+
+    @property
+    def width(self) -> int:
+        return self.units.shape[1]
+
+    def flat(self, values: Shaped[Tensor, "rows width"]) -> Shaped[Tensor, " units"]:
+        """Only what lies inside, instance after instance."""
+        return values.reshape(-1) if self.full else values[self.inside]
 
 
-def blocks(offsets: Int[Tensor, " instances+1"], rows: Int[Tensor, " rows"]) -> Iterator[Block]:
+def blocks(offsets: Int[Tensor, " bounds"], rows: Int[Tensor, " rows"]) -> Iterator[Block]:
     """The chosen instances, each once, from the longest to the shortest."""
-    lengths, order = lengths_of(offsets)[rows].sort(descending=True)
-    start = 0
-    while start < len(order):
+    for some, lengths in _similar(lengths_of(offsets)[rows]):
+        places, inside = _grid(lengths)
+        units = offsets[rows[some]][:, None] + places
+        yield Block(rows=rows[some], units=units, inside=inside, full=bool(lengths[-1] == lengths[0]))
+
+
+def endings(
+    block: Block, order: Int[Tensor, "rows width"], remaining: Int[Tensor, " rows"]
+) -> Iterator[tuple[Int[Tensor, " some"], Block]]:
+    """The last units of each row of an order, so many of each, backwards; and which rows they are."""
+    lengths = block.inside.sum(1)
+    for some, widths in _similar(remaining):
+        places, inside = _grid(widths)
+        units = order[some].gather(1, lengths[some][:, None] - 1 - places)
+        yield some, Block(rows=block.rows[some], units=units, inside=inside, full=bool(widths[-1] == widths[0]))
+
+
+def _similar(lengths: Int[Tensor, " rows"]) -> Iterator[tuple[Int[Tensor, " some"], Int[Tensor, " some"]]]:
+    """Numbers and lengths of the rows that have any, longest first, cut where they become too many or too short.
+
+    About equal parts, each of MOST_UNITS at most.
+    """
+    lengths, order = lengths.sort(descending=True, stable=True)
+    start, stop, total = 0, int((lengths > 0).sum()), int(lengths.sum())
+    most = -(-total // max(1, -(-total // MOST_UNITS)))
+    while start < stop:
         longest = int(lengths[start])
-        similar = int(torch.searchsorted(-lengths, -LEAST_FILLED * longest, right=True))
-        stop = min(start + max(1, MOST_UNITS // longest), max(similar, start + 1))
-        yield _block(offsets, rows[order[start:stop]], longest)
-        start = stop
+        similar = int(torch.searchsorted(-lengths, SHORT - int(LEAST_FILLED * longest), right=True))
+        end = min(start + max(1, most // longest), similar, stop)
+        yield order[start:end], lengths[start:end]
+        start = end
 
 
-def _block(offsets: Int[Tensor, " instances+1"], rows: Int[Tensor, " rows"], width: int) -> Block:
-    places = torch.arange(width, device=offsets.device)
-    inside = places < lengths_of(offsets)[rows][:, None]
-    return Block(rows=rows, units=offsets[rows][:, None] + places * inside, inside=inside)
+def _grid(lengths: Int[Tensor, " rows"]) -> tuple[Int[Tensor, "rows width"], Bool[Tensor, "rows width"]]:
+    """The places 0, 1, … of every row and whether they lie inside; outside the place is 0 again."""
+    places = torch.arange(int(lengths[0]), device=lengths.device)
+    inside = places < lengths[:, None]
+    return places * inside, inside
+
+
+def at(values: Shaped[Tensor, "units *rest"], units: Int[Tensor, "rows width"]) -> Shaped[Tensor, "rows width *rest"]:
+    """`values[units]`, several times faster."""
+    return values.index_select(0, units.reshape(-1)).view(*units.shape, *values.shape[1:])
+
+
+def ascending(values: Float[Tensor, "rows width"]) -> Int[Tensor, "rows width"]:
+    """The places that sort each row, ties by position; infinite values come last in any order.
+
+    A stable argsort; numpy's unstable one is faster and does for rows without ties.
+    """
+    places = torch.from_numpy(np.argsort(values.numpy(force=True), axis=1)).to(values.device)
+    ordered = values.gather(1, places)
+    ties = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < torch.inf)).any(1).nonzero().squeeze(1)
+    if len(ties):
+        places[ties] = values[ties].argsort(dim=1, stable=True)
+    return places
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Blocks are small: beside other work, the threads of one operation wait for each other longer than they compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def each(function: Callable[[Block], T], some: Sequence[Block]) -> list[T]:
+    """The function of every block, of several at a time: they are independent, and numbers are crunched without the lock."""
+    if len(some) == 1:
+        return [function(some[0])]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(function, some))

@@ -6,17 +6,22 @@ in this package is a function of the remaining set alone, never of the order in 
 rounding can tell are repeated exactly, so ties are ties and no ranking beats the minimum by an accident of rounding.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from scipy.sparse import csr_array
 from torch import Tensor
 
-from heedful.text.ragged import lengths_of, segment_sum
-from heedful.traces import Trace
+from heedful.analysis.blocks import Block, blocks
+from heedful.traces import SUM_TOLERANCE, Trace
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
+
+T = TypeVar("T")
 
 LARGEST_SPAN = 600.0
 USUAL_MAGNITUDES = (1e-30, 1e30)
@@ -26,11 +31,26 @@ DIGITS = 53
 EPSILON = float(np.finfo(np.float64).eps)
 
 
+def once_per_trace(function: Callable[[Trace], T]) -> Callable[[Trace], T]:
+    """Keep the result with the trace, as its own cached properties are: it is needed by every analysis of it."""
+    name = f"_{function.__name__}"
+
+    @wraps(function)
+    def remembered(trace: Trace) -> T:
+        if name not in vars(trace):
+            vars(trace)[name] = function(trace)
+        result: T = vars(trace)[name]
+        return result
+
+    return remembered
+
+
+@once_per_trace
 def decisions(trace: Trace) -> Int[Tensor, " instances"]:
     """The class of every instance with nothing erased; differs from `trace.predictions` only where rounding ties."""
+    logits = trace.bias + pooled(trace, trace.attention_weights)
     nothing = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
-    normaliser = segment_sum(trace.attention_weights, trace.offsets)
-    return settled(trace, trace.logits, nothing, slack=(normaliser - 1).abs())
+    return settled(trace, logits, nothing, slack=2 * SUM_TOLERANCE)
 
 
 def decisions_after(trace: Trace, erased: Bool[Tensor, " units"]) -> Int[Tensor, " instances"]:
@@ -43,23 +63,27 @@ def erased_logits(trace: Trace, erased: Bool[Tensor, " units"]) -> Float[Tensor,
     scores = trace.attention_scores.masked_fill(erased, -torch.inf)
     largest = torch.segment_reduce(scores, "max", offsets=trace.offsets)
     remains = largest > -torch.inf
-    weights = (scores - largest.where(remains, 0)[trace.segments]).exp()
-    sums = trace.logits.new_zeros(trace.logits.shape)
-    sums.index_add_(0, trace.segments, weights[:, None] * trace.polarity_scores)
-    normaliser = segment_sum(weights, trace.offsets).where(remains, 1)
-    return trace.bias + sums / normaliser[:, None]
+    powers = scores.sub_(largest.where(remains, 0).index_select(0, trace.segments)).exp_()
+    normaliser = torch.segment_reduce(powers, "sum", offsets=trace.offsets).where(remains, 1)
+    return trace.bias + pooled(trace, powers) / normaliser[:, None]
+
+
+def pooled(trace: Trace, weights: Float[Tensor, " units"]) -> Float[Tensor, "instances classes"]:
+    """Σ w_i z_i of every instance: a sparse matrix of instances and units times the polarity scores."""
+    units, offsets = np.arange(len(weights)), trace.offsets.numpy(force=True)
+    matrix = csr_array((weights.numpy(force=True), units, offsets), shape=(len(trace), len(weights)))
+    return torch.from_numpy(matrix @ trace.polarity_scores.numpy(force=True)).to(weights.device)
 
 
 def settled(
-    trace: Trace,
-    logits: Float[Tensor, "instances classes"],
-    erased: Bool[Tensor, " units"],
-    slack: Float[Tensor, " instances"] | None = None,
+    trace: Trace, logits: Float[Tensor, "instances classes"], erased: Bool[Tensor, " units"], *, slack: float = 0.0
 ) -> Int[Tensor, " instances"]:
-    """The class with the largest logit, decided exactly where the two largest are closer than rounding can tell."""
+    """The class with the largest logit, decided exactly where the two largest are closer than rounding can tell.
+
+    `slack`: by how much the weights may sum to something else than one.
+    """
     largest = logits.topk(2, dim=1).values
-    doubt = rounding(trace.lengths) if slack is None else rounding(trace.lengths) + 2 * slack
-    close = ~(largest[:, 0] - largest[:, 1] > doubt * magnitude(trace))
+    close = ~(largest[:, 0] - largest[:, 1] > (rounding(trace.lengths) + slack) * magnitude(trace))
     winners = logits.argmax(1)
     for instance in close.nonzero().squeeze(1).tolist():
         winners[instance] = exact_decision(trace, instance, erased[trace.instance(instance)])
@@ -71,23 +95,45 @@ def rounding(lengths: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
     return 4 * EPSILON * (lengths.double() + 8)
 
 
+@once_per_trace
 def magnitude(trace: Trace) -> float:
     """A bound on |z_ik + b_k|."""
     low, high = trace.polarity_scores.aminmax()
     return max(-float(low), float(high)) + float(trace.bias.abs().max())
 
 
-def spans(trace: Trace) -> Float[Tensor, " instances"]:
-    """max a − min a of every instance, over the units that have a weight at all."""
+@once_per_trace
+def wide(trace: Trace) -> Bool[Tensor, " instances"]:
+    """Where max a − min a, over the units that have a weight at all, is so large that weights underflow."""
     scores = trace.attention_scores
+    low, high = scores.aminmax()
+    if high - low <= LARGEST_SPAN:
+        return torch.zeros(len(trace), dtype=torch.bool, device=scores.device)
     smallest = torch.segment_reduce(scores.where(scores > -torch.inf, torch.inf), "min", offsets=trace.offsets)
-    return torch.segment_reduce(scores, "max", offsets=trace.offsets) - smallest
+    return torch.segment_reduce(scores, "max", offsets=trace.offsets) - smallest > LARGEST_SPAN
 
 
-def in_linear_space(trace: Trace) -> Bool[Tensor, " instances"]:
-    """Where sums of α_i (z_ik + b_k) neither underflow nor overflow; elsewhere logarithms are summed."""
+@once_per_trace
+def linear(trace: Trace) -> Bool[Tensor, " instances"]:
+    """Where neither the weights nor their products with polarity scores underflow or overflow: linear sums will do."""
     usual = magnitude(trace) == 0 or USUAL_MAGNITUDES[0] < magnitude(trace) < USUAL_MAGNITUDES[1]
-    return (spans(trace) <= LARGEST_SPAN) & usual
+    return ~wide(trace) & usual
+
+
+@once_per_trace
+def linear_blocks(trace: Trace) -> tuple[Block, ...]:
+    """All instances for which linear sums will do."""
+    return tuple(blocks(trace.offsets, linear(trace).nonzero().squeeze(1)))
+
+
+@once_per_trace
+def log_blocks(trace: Trace) -> tuple[Block, ...]:
+    """All other instances."""
+    return tuple(blocks(trace.offsets, (~linear(trace)).nonzero().squeeze(1)))
+
+
+def all_blocks(trace: Trace) -> tuple[Block, ...]:
+    return linear_blocks(trace) + log_blocks(trace)
 
 
 def exact_decision(trace: Trace, instance: int, erased: Bool[Tensor, " units"]) -> int:
@@ -103,7 +149,8 @@ def exact_terms(trace: Trace, instance: int) -> Numbers:
     where = trace.instance(instance)
     polarity = trace.polarity_scores[where].numpy(force=True)
     grid = _integers(*np.frexp(np.vstack([polarity, trace.bias.numpy(force=True)])))
-    return _exact_weights(trace, where)[:, None] * (grid[:-1] + grid[-1])
+    terms: Numbers = _exact_weights(trace, where)[:, None] * (grid[:-1] + grid[-1])
+    return terms
 
 
 def _exact_weights(trace: Trace, where: slice) -> Numbers:
@@ -128,13 +175,7 @@ def _powers(scores: Numbers) -> tuple[Numbers, Numbers]:
 def _integers(mantissas: Numbers, exponents: Numbers) -> Numbers:
     """mantissa · 2^exponent as whole multiples of one power of two, without rounding."""
     digits = np.ldexp(mantissas, DIGITS).astype(np.int64)
-    lowest = exponents[digits != 0].min(initial=np.iinfo(np.int64).max)
-    shifts = np.where(digits != 0, exponents.astype(np.int64) - lowest, 0)
+    powers = np.where(digits != 0, exponents, exponents.max())
+    shifts = np.where(digits != 0, powers - powers.min(), 0)
     shifted: Numbers = np.left_shift(digits.astype(object), shifts.astype(object))
     return shifted
-
-
-def lengths_with_weight(trace: Trace) -> Int[Tensor, " instances"]:
-    """How many units of every instance have a weight at all."""
-    alive = (trace.attention_scores > -torch.inf).double()
-    return segment_sum(alive, trace.offsets).to(lengths_of(trace.offsets).dtype)

@@ -29,6 +29,8 @@ from torch import Tensor
 
 from heedful.text.ragged import segment_softmax, segments_of
 
+Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
 SHORT_NAMES: Mapping[str, str] = {"positive": "pos", "negative": "neg", "neutral": "neu"}
 
 
@@ -37,8 +39,8 @@ class Documents:
     """Labelled documents as numbers. With one output, label 1 is y = +1 and label 0 is y = −1."""
 
     tokens: Int[Tensor, " units"]
-    offsets: Int[Tensor, " documents+1"]
     labels: Int[Tensor, " documents"]
+    offsets: Int[Tensor, " bounds"]
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -71,7 +73,7 @@ class Parameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens:
+class TokenStates:
     """Every vocabulary token as the attention sees it. What is the same for all tokens has a single row."""
 
     hidden: Float[Tensor, "vocab hidden"]
@@ -91,7 +93,7 @@ class Moment:
     """A model at one moment of its training, and what the documents do to it."""
 
     parameters: Parameters
-    tokens: Tokens
+    tokens: TokenStates
     attention_scores: Float[Tensor, " vocab"]
     polarity_scores: Float[Tensor, "vocab outputs"]
     pi: Float[Tensor, "vocab outputs"]
@@ -108,14 +110,14 @@ class Moment:
         return -torch.expm1(-self.losses).mean()
 
     @cached_property
-    def slopes(self) -> Float[Tensor, "rows features"]:
+    def embedding_slopes(self) -> Float[Tensor, "rows features"]:
         """q_e = λ ∂a_e/∂e = Mᵀ λ ∂a_e/∂h_e"""
         return self.parameters.to_embedding(self.tokens.slopes)
 
     @cached_property
     def alignment(self) -> Float[Tensor, "rows outputs"]:
         """W'q_e with W' = W M: VᵀW of a dot model, V'ᵀW' of an affine one, W Mᵃᵀu_e of an additive one."""
-        return self.slopes @ self.parameters.to_embedding(self.parameters.readout_weight).T
+        return self.embedding_slopes @ self.parameters.to_embedding(self.parameters.readout_weight).T
 
     @cached_property
     def encoder_flows(self) -> tuple[Float[Tensor, "hidden features"], Float[Tensor, "outputs features"]]:
@@ -175,16 +177,16 @@ def observe(parameters: Parameters, documents: Documents) -> Moment:
     )
 
 
-def see_tokens(parameters: Parameters) -> Tokens:
+def see_tokens(parameters: Parameters) -> TokenStates:
     """Hidden vectors and the derivatives of the attention scores, once per token of the vocabulary."""
     encoder, projection, context = parameters.encoder, parameters.projection, parameters.context_vector
     hidden = parameters.embedding if encoder is None else parameters.embedding @ encoder.T
     if projection is None:
-        return Tokens(hidden=hidden, projected=hidden, features=hidden, slopes=context[None], gates=None)
+        return TokenStates(hidden=hidden, projected=hidden, features=hidden, slopes=context[None], gates=None)
     projected = hidden @ projection.T
     features = torch.tanh(projected)
     gates = features.square().mul_(-context).add_(context)
-    return Tokens(hidden=hidden, projected=projected, features=features, slopes=gates @ projection, gates=gates)
+    return TokenStates(hidden=hidden, projected=projected, features=features, slopes=gates @ projection, gates=gates)
 
 
 def occurrence_sums(
@@ -243,7 +245,7 @@ def embedding_gradient(moment: Moment) -> Float[Tensor, "vocab features"]:
     """∂ℓ/∂e = −Mᵀ(Wᵀπ(e) + ρ(e) ∂a_e/∂h_e) / m (Eqs. 13, 59, 66, 78)."""
     parameters = moment.parameters
     through_readout = moment.pi @ parameters.to_embedding(parameters.readout_weight)
-    return -(through_readout + moment.rho[:, None] * moment.slopes / parameters.score_scale) / len(moment)
+    return -(through_readout + moment.rho[:, None] * moment.embedding_slopes / parameters.score_scale) / len(moment)
 
 
 def readout_gradient(moment: Moment) -> Float[Tensor, "outputs hidden"]:
@@ -284,7 +286,7 @@ def polarity_terms(moment: Moment) -> dict[str, Float[Tensor, "vocab outputs"]]:
 
         A = W'q_e ρ(e) / (mλ)      B = W'W'ᵀ π(e) / m      C = −(∂ℓ/∂W) h_e
 
-    The affine encoder adds what comes through dM/dτ, the fifth and third term of Eq. 63, named after what they resemble:
+    The affine encoder adds what comes through dM/dτ, the fifth and third term of Eq. 63, named by their likeness:
 
         A_encoder = W V Σ_j ρ(j) eᵀe_j / (mλ)      B_encoder = W Wᵀ Σ_j π(j) eᵀe_j / m
 
@@ -322,7 +324,7 @@ def attention_terms(moment: Moment) -> dict[str, Float[Tensor, " vocab"]]:
     parameters, tokens, scale = moment.parameters, moment.tokens, moment.parameters.score_scale
     terms = {
         "D": (moment.pi * moment.alignment).sum(1) / (len(moment) * scale),
-        "E": moment.rho * torch.linalg.vector_norm(moment.slopes, dim=1).square() / (len(moment) * scale**2),
+        "E": moment.rho * torch.linalg.vector_norm(moment.embedding_slopes, dim=1).square() / (len(moment) * scale**2),
         "F": tokens.features @ -context_gradient(moment) / scale,
     }
     if parameters.encoder is not None:
@@ -392,7 +394,7 @@ def sample_pairs(groups: Sequence[str], count: int, seed: int) -> tuple[list[str
     array = np.array(groups, dtype=object)
     members = {name: np.flatnonzero(array == name) for name in sorted(set(groups) - {"none"}, key=_rank)}
     rng = np.random.default_rng(seed)
-    drawn = [np.zeros((0, 2), dtype=np.int64)]
+    drawn: list[Places] = [np.zeros((0, 2), dtype=np.int64)]
     for first, second in combinations_with_replacement(members, 2):
         draw = _pairs_within if first == second else _pairs_between
         drawn.append(draw(members[first], members[second], count, rng))
@@ -404,9 +406,6 @@ def pair_kinds(groups: Sequence[str], pairs: Int[Tensor, "pairs 2"]) -> list[str
     """pos-pos, neg-neg, pos-neg, pos-neu, neg-neu or neu-neu; with more than two classes their names."""
     named = [sorted((groups[first], groups[second]), key=_rank) for first, second in pairs.tolist()]
     return ["-".join(SHORT_NAMES.get(name, name) for name in pair) for pair in named]
-
-
-Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 def _pairs_between(first: Places, second: Places, count: int, rng: np.random.Generator) -> Places:

@@ -6,7 +6,7 @@ All prefixes of all instances come from one sort and one reversed sum per instan
 decides where it can tell (linear sums, or logarithms where the weights underflow), whole numbers where it cannot.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,20 +15,21 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, blocks
+from heedful.analysis.blocks import Block, at, each, endings, one_thread
 from heedful.analysis.decisions import (
     EPSILON,
+    all_blocks,
     decisions,
     erased_logits,
     exact_terms,
-    in_linear_space,
+    linear,
     magnitude,
+    once_per_trace,
     rounding,
     settled,
 )
-from heedful.analysis.rankings import Ranking, ranked, ranking
+from heedful.analysis.rankings import Ranking, ranked, ranked_units, ranking
 from heedful.errors import InputError
-from heedful.text.ragged import segment_sum
 from heedful.traces import Trace
 
 NEVER = torch.iinfo(torch.int64).max
@@ -50,6 +51,7 @@ def erase(trace: Trace, instance: int, positions: Sequence[int]) -> Float[Tensor
     return trace.bias + scores.softmax(0) @ trace.polarity_scores[where][remaining]
 
 
+@one_thread()
 def first_flips(
     trace: Trace, by: str | Ranking = "attention", seed: int = 0, reverse: bool = False, orders: int = 1
 ) -> pd.DataFrame:
@@ -63,158 +65,206 @@ def first_flips(
     if orders < 1 or (orders > 1 and not chosen.chance):
         raise InputError(f"orders must be 1, or more for a random ranking; got {orders} for '{chosen.name}'.")
     tables = [
-        _flip_table(trace, ranked(trace, chosen, seed=seed, order=order, reverse=reverse)) for order in range(orders)
+        _flip_table(trace, chosen.keys(trace, seed=seed, order=order), reverse=reverse) for order in range(orders)
     ]
     if orders == 1:
         return tables[0]
     return pd.concat([table.assign(order=order) for order, table in enumerate(tables)], ignore_index=True)
 
 
-def _flip_table(trace: Trace, order: Int[Tensor, " units"]) -> pd.DataFrame:
-    erased, flipped_to = flips_along(trace, order)
-    places = torch.arange(len(order), device=order.device) - trace.offsets[trace.segments]
-    gone = trace.attention_weights[order].where(places < erased[trace.segments], 0)
-    never = (erased == NEVER).numpy(force=True)
-    units = trace.lengths.numpy(force=True)
-    count = np.where(never, 0, erased.numpy(force=True))
+def _flip_table(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -> pd.DataFrame:
+    flips = _first_flips(trace, keys, reverse=reverse)
+    never, units = (flips.erased == NEVER).numpy(force=True), trace.lengths.numpy(force=True)
+    erased = np.where(never, 0, flips.erased.numpy(force=True))
     return pd.DataFrame(
         {
             "instance": np.arange(len(trace)),
             "units": units,
-            "erased": pd.arrays.IntegerArray(count, never),
-            "fraction": np.where(never, np.nan, count / units),
-            "mass": np.where(never, np.nan, segment_sum(gone, trace.offsets).numpy(force=True)),
-            "flipped_to": pd.arrays.IntegerArray(flipped_to.numpy(force=True), never.copy()),
+            "erased": pd.arrays.IntegerArray(erased, never),
+            "fraction": np.where(never, np.nan, erased / units),
+            "mass": np.where(never, np.nan, flips.mass.numpy(force=True)),
+            "flipped_to": pd.arrays.IntegerArray(flips.flipped_to.numpy(force=True), never.copy()),
         }
     )
 
 
-def flips_along(
-    trace: Trace, order: Int[Tensor, " units"]
-) -> tuple[Int[Tensor, " instances"], Int[Tensor, " instances"]]:
-    """For any order of the units within their instances: how many are erased at the first flip (or NEVER), and to what."""
-    chosen = decisions(trace)
-    erased, flipped_to = torch.full_like(chosen, NEVER), chosen.clone()
-    linear = in_linear_space(trace)
-    size = magnitude(trace)
-    for kind in (linear, ~linear):
-        for block in blocks(trace.offsets, kind.nonzero().squeeze(1)):
-            backwards = order[block.units].flip(1)
-            sums = (_linear_margins if kind is linear else _log_margins)(trace, block, backwards, chosen[block.rows])
-            flip = _first_flip(sums, int(trace.bias.argmax()), chosen[block.rows], size)
-            erased[block.rows], flipped_to[block.rows] = flip.erased, flip.flipped_to
-            for row in flip.doubtful.nonzero().squeeze(1).tolist():
-                instance = int(block.rows[row])
-                steps = order[trace.instance(instance)] - trace.offsets[instance]
-                erased[instance], flipped_to[instance] = exact_first_flip(trace, instance, steps, int(chosen[instance]))
-    return erased, flipped_to
+@dataclass(frozen=True, kw_only=True)
+class _Flips:
+    """How many units are erased at the first flip (or NEVER), the class after it, and the weight erased."""
+
+    erased: Int[Tensor, " instances"]
+    flipped_to: Int[Tensor, " instances"]
+    mass: Float[Tensor, " instances"]
+
+
+def _first_flips(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -> _Flips:
+    erased, flipped_to = torch.empty_like(decisions(trace)), torch.empty_like(decisions(trace))
+    mass = torch.empty_like(erased, dtype=torch.float64)
+    parts = each(lambda block: _flips_of(trace, block, ranked_units(block, keys, reverse=reverse)), all_blocks(trace))
+    for block, part in zip(all_blocks(trace), parts, strict=True):
+        erased[block.rows], flipped_to[block.rows], mass[block.rows] = part.erased, part.flipped_to, part.mass
+    return _Flips(erased=erased, flipped_to=flipped_to, mass=mass)
+
+
+def _flips_of(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> _Flips:
+    """Of the instances of a block, their units in this order."""
+    bias_class, lengths = int(trace.bias.argmax()), trace.lengths[block.rows]
+    erased = torch.where(decisions(trace)[block.rows] == bias_class, NEVER, lengths)
+    flipped_to = torch.full_like(erased, bias_class)
+    for some, rest in _rests(trace, block, order):
+        erased[some], flipped_to[some], doubtful = _first_flip(trace, rest)
+        for row in some[doubtful].tolist():
+            erased[row], flipped_to[row] = _exact_flip(trace, int(block.rows[row]), order[row])
+    gone = torch.arange(block.width, device=order.device) < torch.minimum(erased, lengths)[:, None]
+    return _Flips(erased=erased, flipped_to=flipped_to, mass=at(trace.attention_weights, order).mul_(gone).sum(1))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Margins:
-    """What remains in reverse: entry j of a row is for all but width − 1 − j units erased.
+class _Rest:
+    """What remains of some instances: entry j of a row when all but the last j + 1 units of the order are erased.
 
-    `margins` are those of each class over the chosen one (−∞ for the chosen one itself), up to a positive factor;
-    they are known up to `doubt` times the magnitude of the polarity scores. `remains`: some weight is left.
+    The sums `own` belong to the chosen class and `others` to each other one (−∞ in the place of the chosen one), up to
+    a common positive factor and known up to `doubt`. Where nothing but `weightless` units remain the bias decides.
     """
 
-    margins: Float[Tensor, "rows width classes"]
+    rows: Int[Tensor, " rows"]
+    own: Float[Tensor, "rows width"]
+    others: Float[Tensor, "rows width classes"]
     doubt: Float[Tensor, "rows width"]
-    remains: Bool[Tensor, "rows width"]
+    inside: Bool[Tensor, "rows width"]
+    weightless: Bool[Tensor, "rows width"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Flip:
-    erased: Int[Tensor, " rows"]
-    flipped_to: Int[Tensor, " rows"]
-    doubtful: Bool[Tensor, " rows"]
+def _rests(
+    trace: Trace, block: Block, order: Int[Tensor, "rows width"]
+) -> Iterator[tuple[Int[Tensor, " some"], _Rest]]:
+    """All that can remain and be flipped, something being erased; and which rows of the block they are."""
+    in_linear_space = bool(linear(trace)[block.rows[0]])
+    possible = _possible(trace, block, order) if in_linear_space else trace.lengths[block.rows] - 1
+    for some, ending in endings(block, order, possible):
+        yield some, (_linear_sums if in_linear_space else _log_sums)(trace, ending)
 
 
-def _linear_margins(
-    trace: Trace, block: Block, units: Int[Tensor, "rows width"], chosen: Int[Tensor, " rows"]
-) -> _Margins:
-    """Σ α_i (z_ik + b_k) − Σ α_i (z_iy + b_y) over the remaining units, by one cumulative sum from the last unit on."""
-    weights = trace.attention_weights[units].mul_(block.inside.flip(1))
-    sums = trace.polarity_scores[units].add_(trace.bias).mul_(weights[:, :, None]).cumsum(1)
-    own = chosen[:, None, None].expand(-1, units.shape[1], 1)
-    margins = sums.sub_(sums.gather(2, own)).scatter_(2, own, -torch.inf)
-    mass = weights.cumsum(1)
-    return _Margins(margins=margins, doubt=mass * rounding(_width(units)), remains=mass > 0)
+def _possible(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Int[Tensor, " rows"]:
+    """With more units remaining than these, not even the best rival of every single unit would flip the decision.
 
-
-def _log_margins(
-    trace: Trace, block: Block, units: Int[Tensor, "rows width"], chosen: Int[Tensor, " rows"]
-) -> _Margins:
-    """The same divided by Σ α_i: the positive and the negative part apart, as logsumexp of a_i + log|m_ik|.
-
-    m_ik = z_ik − z_iy + b_k − b_y
+    max_k Σ α_i m_ik ≤ Σ α_i max_k m_ik: one sum for all classes.
     """
-    scores = trace.attention_scores[units].masked_fill_(~block.inside.flip(1), -torch.inf)
-    scores = scores - scores.amax(1, keepdim=True)
-    differences = polarity_margins(trace, units, chosen)
-    sizes = differences.abs().log().add_(scores[:, :, None])
-    mass = scores.logcumsumexp(1)
-    remains = mass > -torch.inf
-    norm = mass.where(remains, 0)[:, :, None]
-    gains = sizes.where(differences > 0, -torch.inf).logcumsumexp(1).sub_(norm).exp_()
-    losses = sizes.where(differences < 0, -torch.inf).logcumsumexp(1).sub_(norm).exp_()
-    own = chosen[:, None, None].expand(-1, units.shape[1], 1)
-    margins = gains.sub_(losses).scatter_(2, own, -torch.inf)
-    doubt = rounding(_width(units)) * 2 * (1 + largest_logarithm(sizes))
-    return _Margins(margins=margins, doubt=doubt.expand_as(mass), remains=remains)
+    sums = at(best_rivals(trace), order).mul_(block.inside).flip(1).cumsum_(1)
+    outside = block.width - trace.lengths[block.rows]
+    remaining = torch.arange(1, block.width, device=order.device) - outside[:, None]
+    return (remaining * (sums[:, :-1] >= 0)).amax(1).clamp_(min=0) if block.width > 1 else outside
+
+
+@once_per_trace
+def best_rivals(trace: Trace) -> Float[Tensor, " units"]:
+    """α_i max_{k≠y} m_ik with m_ik = z_ik − z_iy + b_k − b_y, and as much more as the rounding of their sums allows."""
+    chosen = decisions(trace).index_select(0, trace.segments)[:, None]
+    values = trace.polarity_scores + trace.bias
+    own = values.gather(1, chosen).squeeze(1)
+    best = values.scatter_(1, chosen, -torch.inf).amax(1)
+    spare = (2 * magnitude(trace) * rounding(trace.lengths)).index_select(0, trace.segments)
+    return best.sub_(own).add_(spare).mul_(trace.attention_weights)
 
 
 def polarity_margins(
     trace: Trace, units: Int[Tensor, "rows width"], chosen: Int[Tensor, " rows"]
 ) -> Float[Tensor, "rows width classes"]:
     """m_ik = z_ik − z_iy + b_k − b_y"""
-    polarity = trace.polarity_scores[units]
+    polarity = at(trace.polarity_scores, units)
     own = polarity.gather(2, chosen[:, None, None].expand(-1, units.shape[1], 1))
     return polarity.sub_(own).add_((trace.bias - trace.bias[chosen][:, None])[:, None, :])
 
 
-def largest_logarithm(sizes: Float[Tensor, "..."]) -> Float[Tensor, ""]:
-    """The largest magnitude of the finite ones: what the rounding of logarithms is relative to."""
-    return sizes.abs().where(sizes.isfinite(), 0).max()
-
-
-def _width(units: Int[Tensor, "rows width"]) -> Int[Tensor, ""]:
-    return torch.tensor(units.shape[1], device=units.device)
-
-
-def _first_flip(sums: _Margins, bias_class: int, chosen: Int[Tensor, " rows"], size: float) -> _Flip:
-    """The fewest erasures after which a class is ahead of the chosen one; doubtful where rounding could decide."""
-    best, doubt = sums.margins.amax(2), sums.doubt * size
-    erased = torch.arange(best.shape[1] - 1, -1, -1, device=best.device)
-    counts = sums.remains & (erased > 0)
-    surely = torch.where(counts & (best > doubt), erased, NEVER).amin(1)
-    perhaps = torch.where(counts & ~(best < -doubt), erased, NEVER).amin(1)
-    found = perhaps < NEVER
-    at = (best.shape[1] - 1 - perhaps).where(found, 0)[:, None]
-    top = sums.margins.gather(1, at[:, :, None].expand(-1, 1, sums.margins.shape[2])).squeeze(1).topk(2, dim=1)
-    unclear = ~(top.values[:, 0] - top.values[:, 1] > doubt.gather(1, at).squeeze(1))
-    to_bias = torch.where(chosen == bias_class, NEVER, sums.remains.sum(1))
-    return _Flip(
-        erased=surely.where(found, to_bias),
-        flipped_to=top.indices[:, 0].where(found, bias_class),
-        doubtful=found & ((surely != perhaps) | unclear),
+def _linear_sums(trace: Trace, ending: Block) -> _Rest:
+    """Σ α_i (z_ik + b_k) over the remaining units, from the last unit of the order on."""
+    weights = at(trace.attention_weights, ending.units)
+    sums = at(trace.polarity_scores, ending.units).add_(trace.bias).mul_(weights[:, :, None]).cumsum_(1)
+    places = _places(decisions(trace)[ending.rows], ending)
+    own, mass = sums.gather(2, places).squeeze(2), weights.cumsum_(1)
+    return _Rest(
+        rows=ending.rows,
+        own=own,
+        others=sums.scatter_(2, places, -torch.inf),
+        doubt=mass * (_rounding(ending) * magnitude(trace)),
+        inside=ending.inside,
+        weightless=(mass == 0) & ending.inside,
     )
 
 
-def exact_first_flip(trace: Trace, instance: int, steps: Int[Tensor, " steps"], chosen: int) -> tuple[int, int]:
-    """The same for one instance in whole numbers, whatever the order of its units."""
-    places = steps.numpy(force=True)
+def _log_sums(trace: Trace, ending: Block) -> _Rest:
+    """Σ α_i m_ik / Σ α_i where the weights underflow, the positive and the negative part apart.
+
+    Each part is the logsumexp of a_i + log|m_ik|, the divisor that of a_i.
+    """
+    chosen = decisions(trace)[ending.rows]
+    scores = at(trace.attention_scores, ending.units).masked_fill_(~ending.inside, -torch.inf)
+    scores = scores - scores.amax(1, keepdim=True).where(scores.amax(1, keepdim=True) > -torch.inf, 0)
+    margins = polarity_margins(trace, ending.units, chosen)
+    sizes = margins.abs().log_().add_(scores[:, :, None])
+    mass = scores.logcumsumexp(1)
+    norm = mass.where(mass > -torch.inf, 0)[:, :, None]
+    gains = sizes.where(margins > 0, -torch.inf).logcumsumexp(1).sub_(norm).exp_()
+    losses = sizes.where(margins < 0, -torch.inf).logcumsumexp(1).sub_(norm).exp_()
+    doubt = 2 * _rounding(ending) * (1 + largest_logarithm(sizes)) * magnitude(trace)
+    return _Rest(
+        rows=ending.rows,
+        own=torch.zeros_like(mass),
+        others=gains.sub_(losses).scatter_(2, _places(chosen, ending), -torch.inf),
+        doubt=torch.full_like(mass, doubt),
+        inside=ending.inside,
+        weightless=(mass == -torch.inf) & ending.inside,
+    )
+
+
+def largest_logarithm(sizes: Float[Tensor, "..."]) -> float:
+    """The largest magnitude of the finite ones: what the rounding of logarithms is relative to."""
+    return float(sizes.abs().where(sizes.isfinite(), 0).max())
+
+
+def _places(classes: Int[Tensor, " rows"], block: Block) -> Int[Tensor, "rows width 1"]:
+    return classes[:, None, None].expand(-1, block.width, 1)
+
+
+def _rounding(block: Block) -> float:
+    return float(rounding(torch.tensor(block.width)))
+
+
+def _first_flip(trace: Trace, rest: _Rest) -> tuple[Int[Tensor, " rows"], Int[Tensor, " rows"], Bool[Tensor, " rows"]]:
+    """The fewest erasures after which another class is ahead (or NEVER), which one, and where rounding could decide."""
+    bias_class, units = int(trace.bias.argmax()), trace.lengths[rest.rows]
+    surely, perhaps = _most_remaining(rest)
+    at = (perhaps - 1).clamp_(min=0)[:, None]
+    top = rest.others.gather(1, at[:, :, None].expand(-1, 1, rest.others.shape[2])).squeeze(1).topk(2, dim=1)
+    unclear = ~(top.values[:, 0] - top.values[:, 1] > rest.doubt.gather(1, at).squeeze(1))
+    at_last = torch.where(decisions(trace)[rest.rows] == bias_class, NEVER, units - rest.weightless.sum(1))
+    erased = torch.where(perhaps > 0, units - surely, at_last)
+    return erased, top.indices[:, 0].where(perhaps > 0, bias_class), (perhaps > 0) & ((surely != perhaps) | unclear)
+
+
+def _most_remaining(rest: _Rest) -> tuple[Int[Tensor, " rows"], Int[Tensor, " rows"]]:
+    """The most units that may remain with another class ahead (or 0): surely, and as far as rounding can tell."""
+    lead = rest.others.amax(2).sub_(rest.own)
+    counts = rest.inside & ~rest.weightless
+    remaining = torch.arange(1, lead.shape[1] + 1, device=lead.device)
+    surely = (remaining * (counts & (lead > rest.doubt))).amax(1)
+    return surely, (remaining * (counts & ~(lead < -rest.doubt))).amax(1)
+
+
+def _exact_flip(trace: Trace, instance: int, order: Int[Tensor, " width"]) -> tuple[int, int]:
+    """The same for one instance in whole numbers."""
+    places = (order[: int(trace.lengths[instance])] - trace.offsets[instance]).numpy(force=True)
     alive = np.isfinite(trace.attention_scores[trace.instance(instance)].numpy(force=True))[places]
-    sums = exact_terms(trace, instance)[places][::-1].cumsum(0)[::-1]
     weighty = int(np.flatnonzero(alive)[-1]) + 1
-    winners = sums[:weighty].argmax(1)
-    flips = np.flatnonzero(winners[1:] != chosen)
+    winners = exact_terms(trace, instance)[places][::-1].cumsum(0)[::-1][:weighty].argmax(1)
+    chosen, bias_class = int(decisions(trace)[instance]), int(trace.bias.argmax())
+    flips = np.flatnonzero(winners[1:] != chosen) + 1
     if len(flips):
-        return int(flips[0]) + 1, int(winners[flips[0] + 1])
-    bias_class = int(trace.bias.argmax())
+        return int(flips[0]), int(winners[flips[0]])
     return (NEVER, chosen) if bias_class == chosen else (weighty, bias_class)
 
 
+@one_thread()
 def single_erasure(trace: Trace, by: str | Ranking = "attention", seed: int = 0) -> pd.DataFrame:
     """Per instance what erasing the top unit does beside erasing another one, drawn uniformly from all the others.
 

@@ -6,8 +6,9 @@ the most negative c_i^k first. O(K n log n) per instance. Serrano & Smith 2019, 
 prohibitive; it is not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import pandas as pd
@@ -15,14 +16,15 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, blocks
+from heedful.analysis.blocks import Block, ascending, at, each, one_thread
 from heedful.analysis.decisions import (
     EPSILON,
+    Numbers,
     decisions,
     decisions_after,
     exact_terms,
-    in_linear_space,
-    lengths_with_weight,
+    linear_blocks,
+    log_blocks,
     magnitude,
     rounding,
 )
@@ -34,7 +36,10 @@ from heedful.traces import Trace
 # Differences of polarity scores below this share of their magnitude have lost digits: such instances are done exactly.
 SMALLEST_SHARE = 2.0**-20
 
+Search = Callable[[Trace, Block, Tensor, Tensor], "_Search"]
 
+
+@one_thread()
 def minimum_flips(trace: Trace) -> pd.DataFrame:
     """Per instance a smallest set of units whose erasure flips the decision, at its positions in the document.
 
@@ -42,89 +47,206 @@ def minimum_flips(trace: Trace) -> pd.DataFrame:
     need not be erased.
     """
     erased = minimum_sets(trace)
-    count = segment_sum(erased.double(), trace.offsets).long().numpy(force=True)
+    marks, starts = erased.numpy(force=True), trace.offsets[:-1].numpy(force=True)
+    count = np.add.reduceat(marks, starts, dtype=np.int64)
     never = count == 0
     return pd.DataFrame(
         {
             "instance": np.arange(len(trace)),
             "units": trace.lengths.numpy(force=True),
             "erased": pd.arrays.IntegerArray(count, never),
-            "positions": pd.Series(_position_lists(trace, erased, count), dtype=object),
+            "positions": pd.Series(_position_lists(trace, erased, count.tolist()), dtype=object),
             "flipped_to": pd.arrays.IntegerArray(decisions_after(trace, erased).numpy(force=True), never.copy()),
         }
     )
 
 
-def _position_lists(trace: Trace, erased: Bool[Tensor, " units"], count: np.ndarray) -> list[list[int] | None]:  # type: ignore[type-arg]
+def _position_lists(trace: Trace, erased: Bool[Tensor, " units"], counts: list[int]) -> list[list[int] | None]:
     units = erased.nonzero().squeeze(1)
-    positions = (units - trace.offsets[trace.segments[units]]).tolist()
-    ends = np.cumsum(count).tolist()
-    return [positions[end - size : end] if size else None for end, size in zip(ends, count.tolist(), strict=True)]
+    positions = (units - trace.offsets[:-1].index_select(0, trace.segments[units])).tolist()
+    ends = accumulate(counts)
+    return [positions[end - size : end] if size else None for end, size in zip(ends, counts, strict=True)]
 
 
-def verify_flip(trace: Trace, table: pd.DataFrame) -> "pd.Series[bool]":
-    """Re-check a table of `minimum_flips`, row by row: does plain erasure of the positions flip, and to that class?
+@one_thread()
+def verify_flip(trace: Trace, table: pd.DataFrame) -> pd.DataFrame:
+    """The certificate of `minimum_flips` checked again: does plain erasure of the positions flip, and to that class?
 
-    Null where the row says that nothing flips: no erasure can show that.
+    `holds` is null where the row says that nothing flips: no single erasure can show that.
     """
     erased = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
-    for row in table.itertuples():
-        if row.positions is not None:
-            places = torch.tensor(row.positions, device=erased.device)
-            if int(places.min()) < 0 or int(places.max()) >= int(trace.lengths[row.instance]):
-                raise InputError(f"Instance {row.instance} has {int(trace.lengths[row.instance])} units; got {places.tolist()}.")
-            erased[trace.offsets[row.instance] + places] = True
-    after, before = decisions_after(trace, erased).numpy(force=True), decisions(trace).numpy(force=True)
+    claims = list(zip(table["instance"], table["erased"], table["positions"], table["flipped_to"], strict=True))
+    for instance, _, positions, _ in claims:
+        if positions is not None:
+            erased[_units_at(trace, int(instance), positions)] = True
+    before, after = decisions(trace).tolist(), decisions_after(trace, erased).tolist()
     holds = [
-        pd.NA
-        if row.positions is None
-        else bool(after[row.instance] == row.flipped_to != before[row.instance] and len(set(row.positions)) == row.erased)
-        for row in table.itertuples()
+        None
+        if positions is None
+        else len(set(positions)) == size and after[instance] == flipped_to and after[instance] != before[instance]
+        for instance, size, positions, flipped_to in claims
     ]
-    return pd.Series(holds, index=table.index, dtype="boolean", name="holds")
+    return pd.DataFrame({"instance": table["instance"].to_numpy(), "holds": pd.array(holds, dtype="boolean")})
+
+
+def _units_at(trace: Trace, instance: int, positions: Sequence[int]) -> list[int]:
+    start, units = int(trace.offsets[instance]), int(trace.lengths[instance])
+    wrong = [position for position in positions if not 0 <= position < units]
+    if wrong:
+        raise InputError(f"Instance {instance} has the positions 0 to {units - 1}; {wrong[0]} is none of them.")
+    return [start + position for position in positions]
 
 
 def minimum_sets(trace: Trace) -> Bool[Tensor, " units"]:
     """The units of a minimum flip set of every instance; none where nothing flips."""
-    chosen, weighty = decisions(trace), lengths_with_weight(trace)
-    bias_class = int(trace.bias.argmax())
     erased = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
-    for block, fewest in _searched(trace, chosen):
-        all_flips = (fewest.size == NEVER) & (chosen[block.rows] != bias_class)
-        size = fewest.size.where(fewest.size < NEVER, 0).where(~all_flips, weighty[block.rows])
-        places = fewest.costs.argsort(dim=1, descending=True, stable=True)
-        taken = torch.arange(places.shape[1], device=places.device) < size[:, None]
-        erased[block.units.gather(1, places)[taken]] = True
-        for row in fewest.doubtful.nonzero().squeeze(1).tolist():
-            instance = int(block.rows[row])
-            erased[trace.instance(instance)] = _exact_minimum(trace, instance, int(chosen[instance]))
+    for some, search in ((linear_blocks(trace), _linear_search), (log_blocks(trace), _log_search)):
+        for units in each(lambda block, search=search: _minimum_units(trace, block, search), some):  # type: ignore[misc]
+            erased[units] = True
     return erased
+
+
+def _minimum_units(trace: Trace, block: Block, search: Search) -> Int[Tensor, " erased"]:
+    fewest = _fewest(trace, block, search)
+    size = fewest.size.masked_fill(fewest.doubtful, 0)
+    taken = torch.arange(block.width, device=size.device) < size[:, None]
+    units = block.units.gather(1, ascending(-fewest.costs))[taken]
+    exact = [_exact_minimum(trace, instance) for instance in block.rows[fewest.doubtful].tolist()]
+    return torch.cat([units, *exact])
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Fewest:
-    """The fewest erasures in favour of any class (or NEVER), and what each unit costs that class, −∞ for nothing."""
+    """The fewest erasures that flip (none: 0) and what each unit costs the class in whose favour they are."""
 
     size: Int[Tensor, " rows"]
     costs: Float[Tensor, "rows width"]
     doubtful: Bool[Tensor, " rows"]
 
 
-def _searched(trace: Trace, chosen: Int[Tensor, " instances"]) -> Iterator[tuple[Block, _Fewest]]:
-    linear, size = in_linear_space(trace), magnitude(trace)
-    for kind in (linear, ~linear):
-        for block in blocks(trace.offsets, kind.nonzero().squeeze(1)):
-            yield block, _fewest(trace, block, chosen[block.rows], size, in_logarithms=kind is not linear)
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """For each class the fewest erasures that put it ahead, something remaining (or NEVER), and the costs −c_i^k.
+
+    `weights` and `gains`, Σ of the positive c_i^k, are on one scale; where they underflow they are 1 and 0.
+    """
+
+    sizes: Int[Tensor, "rows classes"]
+    weights: Float[Tensor, "rows width"]
+    gains: Float[Tensor, "rows classes"]
+    costs: Float[Tensor, "rows classes width"]
+    unclear: Bool[Tensor, "rows classes"]
 
 
-def _fewest(
-    trace: Trace, block: Block, chosen: Int[Tensor, " rows"], magnitude: float, *, in_logarithms: bool
-) -> _Fewest:
-    """For each class keep the gains P = Σ_{c>0} c and as many losses, the smallest first, as stay below P."""
-    alive = block.inside & (trace.attention_scores[block.units] > -torch.inf)
+def _fewest(trace: Trace, block: Block, search: Search) -> _Fewest:
+    """The best class; where none gets ahead, everything of weight goes if the bias then decides otherwise."""
+    chosen = decisions(trace)[block.rows]
+    alive = block.inside & (at(trace.attention_scores, block.units) > -torch.inf)
     margins = polarity_margins(trace, block.units, chosen)
-    vanishing = ((margins.abs() < SMALLEST_SHARE * magnitude).sum(2) > 1) & alive
-    form = _in_logarithms if in_logarithms else _in_numbers
-    gain, costs, slack = form(trace, block, margins.mul_(alive[:, :, None]))
-    ...
-    raise NotImplementedError
+    vanishing = margins.abs() < SMALLEST_SHARE * magnitude(trace)
+    found = search(trace, block, margins, alive)
+    size, best = found.sizes.min(1)
+    costs = found.costs.gather(1, best[:, None, None].expand(-1, 1, block.width)).squeeze(1)
+    everything = torch.where(chosen == int(trace.bias.argmax()), 0, alive.sum(1))
+    return _Fewest(
+        size=torch.where(size == NEVER, everything, size),
+        costs=torch.where((size == NEVER)[:, None], alive.double(), costs),
+        doubtful=found.unclear.any(1) | _digits_lost(trace, block, vanishing, found),
+    )
+
+
+def _digits_lost(
+    trace: Trace, block: Block, vanishing: Bool[Tensor, "rows width classes"], found: _Search
+) -> Bool[Tensor, " rows"]:
+    """Where what rounding took from vanishing margins, 8 ε |z| each at most, is not small beside the gains of a class.
+
+    The margin of the chosen class always vanishes, but it is exact.
+    """
+    rows = (vanishing.flatten(1).sum(1) > block.width).nonzero().squeeze(1)
+    share = torch.bmm(found.weights[rows, None, :], vanishing[rows].double()).squeeze(1)
+    small = 8 * EPSILON * magnitude(trace) * share < EPSILON / SMALLEST_SHARE * found.gains[rows]
+    exact = torch.arange(share.shape[1], device=rows.device) == decisions(trace)[block.rows[rows], None]
+    lost = torch.zeros(len(block.rows), dtype=torch.bool, device=rows.device)
+    lost[rows] = ((share > 0) & ~small & ~exact).any(1)
+    return lost
+
+
+def _linear_search(
+    trace: Trace,
+    block: Block,
+    margins: Float[Tensor, "rows width classes"],
+    alive: Bool[Tensor, "rows width"],
+) -> _Search:
+    """Sums of −c_i^k from the smallest on fall to minus all gains, then rise: as many as stay below zero may remain."""
+    weights = at(trace.attention_weights, block.units).mul_(alive)
+    costs = margins.new_empty(len(block.rows), margins.shape[2], block.width)
+    torch.mul(margins.transpose(1, 2), -weights[:, None, :], out=costs)
+    sums = _sorted(costs).cumsum_(2)
+    gains = -sums.amin(2, keepdim=True)
+    remaining = (sums < -_slack(block) * gains).sum(2, keepdim=True)
+    following = sums.gather(2, remaining.clamp(max=block.width - 1))
+    unclear = (gains > 0) & (remaining < block.width) & (following <= _slack(block) * gains)
+    sizes = torch.where(gains > 0, block.width - remaining, NEVER)
+    return _Search(
+        sizes=sizes.squeeze(2),
+        weights=weights,
+        gains=gains.squeeze(2).clamp_(min=0),
+        costs=costs,
+        unclear=unclear.squeeze(2),
+    )
+
+
+def _log_search(
+    trace: Trace,
+    block: Block,
+    margins: Float[Tensor, "rows width classes"],
+    alive: Bool[Tensor, "rows width"],
+) -> _Search:
+    """The same with log|c_i^k| = a_i + log|m_ik|: all gains, and of the losses as many as stay below them."""
+    scores = at(trace.attention_scores, block.units).masked_fill_(~alive, -torch.inf)
+    scores = (scores - scores.amax(1, keepdim=True))[:, None, :]
+    margins = margins.transpose(1, 2)
+    sizes = margins.abs().log() + scores
+    gains = sizes.where(margins > 0, -torch.inf).logsumexp(2, keepdim=True)
+    lossy = (margins < 0) & alive[:, None, :]
+    losses = _sorted(sizes.where(lossy, torch.inf)).logcumsumexp(2)
+    slack = _slack(block) * (1 + largest_logarithm(sizes))
+    remaining = (losses < gains - slack).sum(2)
+    unclear = (losses <= gains + slack).sum(2) != remaining
+    fewest = torch.where(gains.squeeze(2) > -torch.inf, lossy.sum(2) - remaining, NEVER)
+    return _Search(
+        sizes=fewest,
+        weights=alive.double(),
+        gains=torch.zeros_like(gains).squeeze(2),
+        costs=sizes.where(lossy, -torch.inf),
+        unclear=unclear,
+    )
+
+
+def _sorted(values: Float[Tensor, "rows classes width"]) -> Float[Tensor, "rows classes width"]:
+    """Ascending; numpy sorts doubles several times faster than torch."""
+    return torch.from_numpy(np.sort(values.numpy(force=True), axis=2)).to(values.device)
+
+
+def _slack(block: Block) -> float:
+    """How far such sums may be off, relative to all gains: rounding, and the digits lost in m_ik."""
+    return 16 * EPSILON / SMALLEST_SHARE + 4 * float(rounding(torch.tensor(block.width)))
+
+
+def _exact_minimum(trace: Trace, instance: int) -> Int[Tensor, " erased"]:
+    """The same for one instance in whole numbers: sort per class, take the first prefix that works, the best class."""
+    chosen, scores = int(decisions(trace)[instance]), trace.attention_scores[trace.instance(instance)]
+    alive = np.flatnonzero(np.isfinite(scores.numpy(force=True)))
+    terms = exact_terms(trace, instance)[alive]
+    sets = [_exact_set(terms[:, k] - terms[:, chosen], k < chosen) for k in range(terms.shape[1]) if k != chosen]
+    sets += [list(range(len(alive)))] if int(trace.bias.argmax()) != chosen else []
+    smallest = min((found for found in sets if found is not None), key=len, default=[])
+    return trace.offsets[instance] + torch.from_numpy(alive[smallest]).to(scores.device)
+
+
+def _exact_set(contributions: Numbers, wins_ties: bool) -> list[int] | None:
+    """The fewest units without which the contributions, some remaining, sum to more than zero (or to zero)."""
+    order = sorted(range(len(contributions)), key=contributions.__getitem__)
+    sums = contributions[order][::-1].cumsum()[::-1]
+    works = np.flatnonzero(sums >= 0 if wins_ties else sums > 0)
+    return order[: int(works[0])] if len(works) else None

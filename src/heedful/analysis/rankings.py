@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import blocks
-from heedful.analysis.decisions import LARGEST_SPAN, decisions, spans
+from heedful.analysis.blocks import Block, ascending, at
+from heedful.analysis.decisions import all_blocks, decisions, once_per_trace, wide
 from heedful.errors import UnknownName
 from heedful.traces import Trace
 
@@ -22,7 +22,7 @@ Factor = Callable[[Trace, np.random.Generator], Float[Tensor, " units"]]
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """importance_i = factor_i α_i, or factor_i alone where the ranking is not `weighted`; `chance` has several orders."""
+    """importance_i = factor_i α_i where the ranking is `weighted`, else factor_i; `chance` gives several orders."""
 
     name: str
     factor: Factor
@@ -37,11 +37,11 @@ class Ranking:
     def keys(self, trace: Trace, *, seed: int = 0, order: int = 0) -> Float[Tensor, " units"]:
         """Numbers in the order of the importances, told apart even where the weights underflow."""
         importance = self.importance(trace, seed=seed, order=order)
-        wide = spans(trace) > LARGEST_SPAN
-        if not self.weighted or not wide.any():
+        underflow = wide(trace)
+        if not self.weighted or not underflow.any():
             return importance
         factor = self.factor(trace, np.random.default_rng([seed, order]))
-        return torch.where(wide[trace.segments], _signed_logarithms(factor, trace.attention_scores), importance)
+        return torch.where(underflow[trace.segments], _signed_logarithms(factor, trace.attention_scores), importance)
 
 
 def _signed_logarithms(factor: Float[Tensor, " units"], scores: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
@@ -57,12 +57,19 @@ def _attention(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
     return torch.ones_like(trace.attention_weights)
 
 
-def _gradient(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
+@once_per_trace
+def attention_gradients(trace: Trace) -> Float[Tensor, " units"]:
     """∂d/∂α_i of d = max_k p_k with α free: p_y Σ_{k≠y} p_k (z_iy − z_ik), the form that does not cancel."""
     chosen = decisions(trace)
-    others = trace.probabilities.scatter(1, chosen[:, None], 0.0)
-    pull = (_polarity_of(trace, chosen)[:, None] - trace.polarity_scores).mul_(others[trace.segments]).sum(1)
-    return trace.probabilities.gather(1, chosen[:, None]).squeeze(1)[trace.segments] * pull
+    probabilities = trace.probabilities
+    shares = probabilities * probabilities.gather(1, chosen[:, None])
+    pulls = (_polarity_of(trace, chosen)[:, None] - trace.polarity_scores).mul_(shares.index_select(0, trace.segments))
+    return pulls @ torch.ones_like(trace.bias)
+
+
+def _gradient(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
+    """∂d/∂α_i"""
+    return attention_gradients(trace)
 
 
 def _random(trace: Trace, generator: np.random.Generator) -> Float[Tensor, " units"]:
@@ -73,7 +80,7 @@ def _random(trace: Trace, generator: np.random.Generator) -> Float[Tensor, " uni
 def _polarity(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
     """z_iy − mean over k ≠ y of z_ik"""
     differences = _polarity_of(trace, decisions(trace))[:, None] - trace.polarity_scores
-    return differences.sum(1) / (len(trace.bias) - 1)
+    return differences @ torch.ones_like(trace.bias) / (len(trace.bias) - 1)
 
 
 def _margin(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
@@ -86,7 +93,7 @@ def _margin(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
 
 def _polarity_of(trace: Trace, classes: Int[Tensor, " instances"]) -> Float[Tensor, " units"]:
     """z_ik with k the given class of the unit's instance."""
-    return trace.polarity_scores.gather(1, classes[trace.segments][:, None]).squeeze(1)
+    return trace.polarity_scores.gather(1, classes.index_select(0, trace.segments)[:, None]).squeeze(1)
 
 
 RANKINGS = {
@@ -127,8 +134,12 @@ def ranked(
     """
     keys = ranking(by).keys(trace, seed=seed, order=order)
     result = torch.empty_like(trace.segments)
-    last = torch.inf if reverse else -torch.inf
-    for block in blocks(trace.offsets, torch.arange(len(trace), device=trace.offsets.device)):
-        places = keys[block.units].masked_fill_(~block.inside, last).argsort(dim=1, descending=not reverse, stable=True)
-        result[block.units[block.inside]] = block.units.gather(1, places)[block.inside]
+    for block in all_blocks(trace):
+        result[block.flat(block.units)] = block.flat(ranked_units(block, keys, reverse=reverse))
     return result
+
+
+def ranked_units(block: Block, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Int[Tensor, "rows width"]:
+    """The units of a block, the largest keys first (or last), ties by position; at the end what is not inside."""
+    values = at(keys, block.units) if reverse else at(keys, block.units).neg_()
+    return block.units.gather(1, ascending(values.masked_fill_(~block.inside, torch.inf)))

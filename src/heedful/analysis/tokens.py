@@ -73,7 +73,12 @@ def _members(counts: Tensor, class_names: Sequence[str], rule: GroupRule) -> dic
         }
     shares = counts / counts.sum(1, keepdim=True)
     wanted = (shares > rule.share) & (counts > rule.count)
-    return {name: wanted[:, number].numpy() for number, name in enumerate(class_names)}
+    return {group_of_class(name): wanted[:, number].numpy() for number, name in enumerate(class_names)}
+
+
+def group_of_class(name: str) -> str:
+    """The name of the group of a class's own tokens: the class's, unless that already means something else."""
+    return f"{name} (class)" if name in {NEUTRAL, NONE} else name
 
 
 def _neutral(counts: Tensor, rule: GroupRule) -> np.ndarray:

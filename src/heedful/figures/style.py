@@ -1,6 +1,8 @@
 """How every picture looks, and how it is saved. Colours are Okabe and Ito's, safe for colour-blind readers."""
 
-import io
+import math
+import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from heedful.files import replacing
 
@@ -40,6 +43,7 @@ _RULES: dict[Any, Any] = {
     "grid.linewidth": 0.7,
     "axes.axisbelow": True,
     "legend.frameon": False,
+    "text.parse_math": False,  # a token or a class may hold a $
     "svg.fonttype": "path",
     "svg.hashsalt": "heedful",
 }
@@ -47,15 +51,36 @@ _RULES: dict[Any, Any] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    with mpl.rc_context(_RULES):
+    with mpl.rc_context(_RULES), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from")  # an emoji in a token: a box stands for it
         yield
 
 
 def panels(count: int, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels side by side."""
-    figure = Figure(figsize=(width * count, height), layout="constrained")
-    axes = figure.subplots(1, count, squeeze=False)
-    return figure, list(axes[0])
+    """A figure with so many panels, up to three side by side."""
+    columns = min(count, 3)
+    rows = math.ceil(count / columns)
+    figure = Figure(figsize=(width * columns, height * rows), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.06))
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for unused in axes[count:]:
+        unused.remove()
+    return figure, axes[:count]
+
+
+def add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend for all panels: inside a single one, below several; none where nothing is drawn."""
+    handles, labels = axes[-1].get_legend_handles_labels()
+    if not handles:
+        return
+    if len(axes) == 1:
+        axes[0].legend(loc="best", markerscale=2.5)
+    else:
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)), markerscale=2.5)
+
+
+def brief(name: str, most: int = 24) -> str:
+    """A name short enough for a picture or a table."""
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def group_colours(groups: Sequence[str]) -> dict[str, str]:
@@ -68,18 +93,29 @@ def group_colours(groups: Sequence[str]) -> dict[str, str]:
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
     """The figure as SVG, PDF and PNG beside each other."""
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in FORMATS]
-    for path, kind in zip(paths, FORMATS, strict=True):
-        with replacing(path) as temporary, house_style():
-            figure.savefig(
-                temporary, format=kind, metadata={"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-            )
+    with house_style(), _laid_out(figure):
+        for path, kind in zip(paths, FORMATS, strict=True):
+            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+            with replacing(path) as temporary:
+                figure.savefig(temporary, format=kind, metadata=metadata)
     return paths
 
 
-def as_svg(figure: Figure) -> str:
-    """The figure as an <svg> element that can stand in a page."""
-    buffer = io.StringIO()
-    with house_style():
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
+@contextmanager
+def _laid_out(figure: Figure) -> Iterator[None]:
+    """Find the places of all parts once, not again for each file: that takes as long as drawing them."""
+    engine = figure.get_layout_engine()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
+
+
+def inline_svg(path: Path) -> str:
+    """A saved SVG as an element that can stand in a page, beside others: without addresses, its names its own."""
+    text = path.read_text(encoding="utf-8")
+    element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    element = re.sub(r' xmlns(:\w+)?="[^"]*"', "", element)
+    return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{path.stem}-", element)

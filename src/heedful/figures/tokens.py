@@ -1,16 +1,17 @@
 """Pictures of token scores: against frequency rank, against each other, and as weights by group."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.figures.style import group_colours, house_style, panels
+from heedful.figures.style import add_legend, brief, group_colours, house_style, panels
 
 NAMED = 6
 """How many extreme tokens of a group are named in a picture."""
+
+MOST_CLASSES = 6
+"""Pictures with a panel for each class show so many of them."""
 
 
 def shown_groups(table: pd.DataFrame) -> list[str]:
@@ -20,33 +21,38 @@ def shown_groups(table: pd.DataFrame) -> list[str]:
 
 
 def polarity_names(table: pd.DataFrame) -> list[str]:
+    """The polarity columns: one for two classes, one per class for more."""
     return [str(column) for column in table.columns if str(column).startswith("polarity")]
 
 
 def scores_by_rank(table: pd.DataFrame) -> Figure:
     """Polarity (one panel per class where there are more than two) and attention against frequency rank."""
-    columns = [*polarity_names(table), "attention"]
-    ranked = table.assign(rank=np.arange(1, len(table) + 1))
+    columns = [*polarity_names(table)[:MOST_CLASSES], "attention"]
+    counts = table[[column for column in table.columns if str(column).startswith("count_")]].sum(axis=1)
+    ranked = table.assign(rank=counts.rank(method="first", ascending=False))
     with house_style():
         figure, axes = panels(len(columns))
         for axis, column in zip(axes, columns, strict=True):
             _scatter(axis, ranked, "rank", column)
             axis.set(xscale="log", xlabel="frequency rank (log)", ylabel=score_label(column), title=score_title(column))
-        axes[-1].legend(loc="best", markerscale=2.5)
+            axis.xaxis.set_major_formatter("{x:,.0f}")
+        add_legend(figure, axes)
     return figure
 
 
 def polarity_against_attention(table: pd.DataFrame) -> Figure:
     """What the model uses against what it attends to, a point per token; the extremes are named."""
-    columns = polarity_names(table)
+    columns = polarity_names(table)[:MOST_CLASSES]
     with house_style():
         figure, axes = panels(len(columns), width=6.0 if len(columns) == 1 else 4.6, height=4.4)
         for axis, column in zip(axes, columns, strict=True):
             _scatter(axis, table, column, "attention")
-            _name_extremes(axis, table, column)
-            axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title="Used against attended")
             axis.margins(0.12)
-        axes[-1].legend(loc="best", markerscale=2.5)
+            _name_extremes(axis, table, column)
+            towards = _towards(column)
+            title = f"Used for {brief(towards)} against attended" if towards else "Used against attended"
+            axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title=title)
+        add_legend(figure, axes)
     return figure
 
 
@@ -56,10 +62,14 @@ def weights_by_group(weights: pd.DataFrame) -> Figure:
     colours = group_colours(groups)
     data = [weights.loc[weights["group"] == group, "weight"].to_numpy() for group in groups]
     with house_style():
-        figure, (axis,) = panels(1, width=5.2)
+        figure, (axis,) = panels(1, width=max(5.2, 0.9 * len(groups)))
+        axis.set(ylabel="mean attention weight", title="Attention weight on test text, by group (tokens)")
+        axis.grid(visible=False, axis="x")
+        if not groups:  # matplotlib draws no empty list
+            return figure
         boxes = axis.boxplot(
             data,
-            tick_labels=[f"{group}\n({len(values)})" for group, values in zip(groups, data, strict=True)],
+            tick_labels=[f"{brief(group, 12)}\n({len(values)})" for group, values in zip(groups, data, strict=True)],
             patch_artist=True,
             widths=0.55,
             flierprops={"markersize": 2.5, "alpha": 0.5},
@@ -67,20 +77,26 @@ def weights_by_group(weights: pd.DataFrame) -> Figure:
         )
         for patch, group in zip(boxes["boxes"], groups, strict=True):
             patch.set(facecolor=colours[group], alpha=0.75)
-        axis.set(ylabel="mean attention weight", title="Attention weight on test text, by group (tokens)")
-        axis.grid(visible=False, axis="x")
     return figure
 
 
 def score_label(column: str) -> str:
     if column == "attention":
         return "attention score a"
-    towards = column.removeprefix("polarity").lstrip("_")
-    return f"polarity score towards {towards}" if towards else "polarity score s"
+    towards = _towards(column)
+    return f"polarity score towards {brief(towards)}" if towards else "polarity score s"
 
 
 def score_title(column: str) -> str:
-    return "What the model attends to" if column == "attention" else "What the model uses"
+    if column == "attention":
+        return "What the model attends to"
+    towards = _towards(column)
+    return f"What the model uses for {brief(towards)}" if towards else "What the model uses"
+
+
+def _towards(column: str) -> str:
+    """The class of a polarity column; two classes share one column, which names none."""
+    return column.removeprefix("polarity").removeprefix("_")
 
 
 def _scatter(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
@@ -88,6 +104,7 @@ def _scatter(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
     colours = group_colours(groups)
     for group in groups:
         rows = table[table["group"] == group]
+        label = f"{brief(group)} ({len(rows)})"
         axis.scatter(
             rows[x],
             rows[y],
@@ -95,7 +112,7 @@ def _scatter(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
             color=colours[group],
             alpha=0.6 if len(rows) < 3000 else 0.3,
             linewidths=0,
-            label=f"{group} ({len(rows)})",
+            label=f" {label}" if label.startswith("_") else label,  # matplotlib hides labels that begin with _
             rasterized=True,
         )
     axis.axhline(0, color="#9A9A9A", linewidth=0.8, zorder=0)
@@ -106,22 +123,17 @@ def _name_extremes(axis: Axes, table: pd.DataFrame, column: str) -> None:
     examined = table[~table["group"].isin(["none", "neutral"])]
     ends = [examined.nlargest(NAMED, column), examined.nsmallest(NAMED, column)]
     taken: list[tuple[float, float]] = []
-    span_x, span_y = _spans(examined, [column, "attention"])
-    for row in pd.concat(ends).drop_duplicates("token").itertuples():
-        x, y = float(getattr(row, column)), float(row.attention)  # type: ignore[arg-type]
-        if any(abs(x - a) < 0.12 * span_x and abs(y - b) < 0.045 * span_y for a, b in taken):
+    width, height = np.ptp(axis.get_xlim()), np.ptp(axis.get_ylim())
+    named = pd.concat(ends).drop_duplicates("token")
+    for token, x, y in zip(named["token"], named[column], named["attention"], strict=True):
+        if any(abs(x - a) < 0.2 * width and abs(y - b) < 0.05 * height for a, b in taken):
             continue
         taken.append((x, y))
         axis.annotate(
-            str(row.token),
+            brief(token),
             (x, y),
             xytext=(3, 3),
             textcoords="offset points",
             fontsize=8,
             color="#222222",
-            parse_math=False,
         )
-
-
-def _spans(table: pd.DataFrame, columns: Sequence[str]) -> tuple[float, ...]:
-    return tuple(float(table[column].max() - table[column].min()) or 1.0 if len(table) else 1.0 for column in columns)

@@ -10,10 +10,11 @@ from heedful.figures.style import BLUE, VERMILION, house_style, panels
 def learning_curves(history: pd.DataFrame) -> Figure:
     """Loss on train (with dropout) and dev, and dev accuracy with the chosen epoch."""
     best = history.iloc[int(history["dev_accuracy"].argmax())]
+    dot = "o" if len(history) == 1 else ""  # a line through one point cannot be seen
     with house_style():
         figure, (losses, accuracy) = panels(2, width=4.2, height=3.0)
-        losses.plot(history["epoch"], history["train_loss"], color=BLUE, label="train, with dropout")
-        losses.plot(history["epoch"], history["dev_loss"], color=VERMILION, linestyle="--", label="dev")
+        losses.plot(history["epoch"], history["train_loss"], color=BLUE, marker=dot, label="train, with dropout")
+        losses.plot(history["epoch"], history["dev_loss"], color=VERMILION, marker=dot, linestyle="--", label="dev")
         losses.set(xlabel="epoch", ylabel="loss", title="Loss")
         losses.legend()
         accuracy.plot(history["epoch"], history["dev_accuracy"], color=BLUE)

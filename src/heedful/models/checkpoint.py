@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from heedful.config import ModelSettings
 from heedful.errors import CheckpointError, ConfigError, InputError, StoreError
 from heedful.files import read_json, replacing, write_json
-from heedful.models.classifier import FlatClassifier, Interface
+from heedful.models.classifier import Classifier, Interface, make_classifier
 from heedful.text.tokenize import Tokenizer
 from heedful.text.vocabulary import Vocabulary
 
@@ -20,7 +20,7 @@ FORMAT = 1
 PARAMETERS, DESCRIPTION = "model.safetensors", "model.json"
 
 
-def save_model(model: FlatClassifier, folder: Path) -> None:
+def save_model(model: Classifier, folder: Path) -> None:
     """Write the parameters, then the description that makes them readable."""
     interface = model.interface
     with replacing(folder / PARAMETERS) as temporary:
@@ -37,7 +37,7 @@ def save_model(model: FlatClassifier, folder: Path) -> None:
     )
 
 
-def load_model(folder: Path | str, *, device: str = "cpu") -> FlatClassifier:
+def load_model(folder: Path | str, *, device: str = "cpu") -> Classifier:
     """A model that `save_model` wrote; a file that is not one is refused with a sentence."""
     place = Path(folder)
     description = _description(place)
@@ -50,7 +50,7 @@ def load_model(folder: Path | str, *, device: str = "cpu") -> FlatClassifier:
         settings = ModelSettings.of(description["settings"])
     except (KeyError, TypeError, ConfigError, InputError) as error:
         raise CheckpointError(f"'{place / DESCRIPTION}' does not describe a heedful model: {error}.") from error
-    model = FlatClassifier(interface, settings, torch.Generator())
+    model = make_classifier(interface, settings, torch.Generator())
     _load_parameters(model, place / PARAMETERS)
     return model.to(device).eval()
 
@@ -74,7 +74,7 @@ def _description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def _load_parameters(model: FlatClassifier, path: Path) -> None:
+def _load_parameters(model: Classifier, path: Path) -> None:
     try:
         tensors = load_file(path)
     except (SafetensorError, OSError) as error:

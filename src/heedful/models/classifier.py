@@ -5,16 +5,18 @@
 Two classes have one output s and the logits (0, s), so that cross-entropy is the paper's log(1 + exp(−y s)).
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.config import ModelSettings
-from heedful.models.attention import ATTENTIONS, uniform
-from heedful.models.encoders import ENCODERS, AffineEncoder
+from heedful.models.attention import ATTENTIONS, Attention, uniform
+from heedful.models.encoders import ENCODERS, AffineEncoder, Encoder
 from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention
 from heedful.text.ragged import Batch
 from heedful.text.tokenize import Tokenizer
@@ -30,9 +32,13 @@ class Interface:
     class_names: tuple[str, ...]
 
 
-class FlatClassifier(nn.Module):
-    """Words with attention, directly to a document vector and a linear readout without bias."""
+class Classifier(nn.Module, ABC):
+    """Embeddings, one or more levels of encoder and attention, and an affine readout of the last document vector."""
 
+    encoder: Encoder
+    """The encoder below the final attention."""
+    attention: Attention
+    """The final attention: the one that traces show and erasure changes."""
     history: pd.DataFrame
     """One row per epoch of its training; empty until it is trained."""
 
@@ -41,53 +47,62 @@ class FlatClassifier(nn.Module):
         self.interface = interface
         self.settings = settings
         self.history = pd.DataFrame()
-        size = settings.embedding_size
-        self.embedding = nn.Parameter(uniform((len(interface.vocabulary), size), settings.embedding_range, generator))
-        self.encoder = ENCODERS[settings.encoder](size, settings.hidden_size, generator)
-        self.attention = ATTENTIONS[settings.attention](
-            self.encoder.size,
-            score_scale=settings.score_scale,
-            context_deviation=settings.context_deviation,
-            generator=generator,
-        )
+        shape = (len(interface.vocabulary), settings.embedding_size)
+        self.embedding = nn.Parameter(uniform(shape, settings.embedding_range, generator))
+        self._build_levels(generator)
         outputs = 1 if self.classes == 2 else self.classes
         bound = settings.readout_range or self.encoder.size**-0.5
         self.readout_weight = nn.Parameter(uniform((outputs, self.encoder.size), bound, generator))
+        self.readout_bias = nn.Parameter(torch.zeros(outputs)) if settings.readout_bias else None
+
+    @abstractmethod
+    def _build_levels(self, generator: torch.Generator) -> None:
+        """Make the encoders and attentions."""
+
+    @abstractmethod
+    def document_vectors(
+        self, batch: Batch, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "documents hidden"]:
+        """h = Σ α_j h_j of the final attention."""
+
+    @abstractmethod
+    def unit_scores(self, batch: Batch) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
+        """Attention score a_j and polarity scores z_j of every unit of the final attention, without dropout."""
+
+    @property
+    @abstractmethod
+    def contextual(self) -> bool:
+        """Whether a unit's hidden vector depends on its neighbours."""
+
+    @property
+    def hierarchical(self) -> bool:
+        """Whether the units of the final attention are sentences."""
+        return self.settings.structure == "hierarchical"
 
     @property
     def classes(self) -> int:
         return len(self.interface.class_names)
 
-    @property
-    def contextual(self) -> bool:
-        """Whether a token's hidden vector depends on its neighbours."""
-        return self.encoder.contextual
-
     def forward(self, batch: Batch, generator: torch.Generator | None = None) -> Float[Tensor, "documents classes"]:
         """Logits of each document. A generator draws dropout masks; without one nothing is dropped."""
-        distinct, index = distinct_tokens(batch.tokens, len(self.embedding))
-        embedded = gather_rows(self.embedding, distinct)
-        if self.contextual or (generator is not None and self.settings.dropout_mask == "occurrence"):
-            embedded, index = embedded[index], torch.arange(len(index), device=index.device)
-        hidden = self.encoder(self._drop(embedded, generator), batch.offsets)
-        document = pool_attention(hidden, self.attention(hidden), index, batch.offsets)
-        return self.class_scores(self._drop(document, generator))
+        settings = self.settings
+        rate = settings.dropout if settings.document_dropout is None else settings.document_dropout
+        document = drop(self.document_vectors(batch, generator), rate, generator)
+        logits = self.class_scores(document)
+        if self.readout_bias is not None:
+            logits = logits + self.bias()
+        return drop(logits, settings.logit_dropout, generator)
 
     def class_scores(self, vectors: Float[Tensor, "units hidden"]) -> Float[Tensor, "units classes"]:
-        """Wᵀh per class: the logits of a document vector, the polarity scores of a token's hidden vector."""
+        """Wᵀh per class: the logits of a document vector but for the bias, the polarity scores of a hidden vector."""
         outputs = vectors @ self.readout_weight.T
         return torch.cat([torch.zeros_like(outputs), outputs], 1) if self.classes == 2 else outputs
 
-    def unit_scores(
-        self, tokens: Int[Tensor, " units"], offsets: Int[Tensor, " documents+1"]
-    ) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
-        """Attention score a_j and polarity scores z_j of every unit of some documents, without dropout."""
-        hidden = self.encoder(self.embedding[tokens], offsets)
-        return self.attention(hidden), self.class_scores(hidden)
-
     def bias(self) -> Float[Tensor, " classes"]:
-        """b of the affine readout; the paper's has none."""
-        return self.readout_weight.new_zeros(self.classes)
+        """b of the affine readout; zero where it has none, as in Sun & Lu 2020."""
+        if self.readout_bias is None:
+            return self.readout_weight.new_zeros(self.classes)
+        return F.pad(self.readout_bias, (1, 0)) if self.classes == 2 else self.readout_bias
 
     def alignment(self) -> Float[Tensor, " outputs"]:
         """VᵀW for each output; for the affine encoder V'ᵀW' with V' = MᵀV and W' = MᵀW (supplement D)."""
@@ -97,7 +112,88 @@ class FlatClassifier(nn.Module):
             return (readout @ projection) @ (projection.T @ context)
         return readout @ context
 
-    def _drop(self, values: Float[Tensor, "..."], generator: torch.Generator | None) -> Float[Tensor, "..."]:
-        if generator is None or self.settings.dropout == 0:
-            return values
-        return values * keep_mask(values.shape, self.settings.dropout, generator).to(values.dtype)
+    def _level(self, size: int, generator: torch.Generator) -> tuple[Encoder, Attention]:
+        encoder = ENCODERS[self.settings.encoder](size, self.settings.hidden_size, generator)
+        return encoder, ATTENTIONS[self.settings.attention](encoder.size, self.settings, generator)
+
+    def _embed(
+        self, batch: Batch, generator: torch.Generator | None, *, apart: bool
+    ) -> tuple[Float[Tensor, "rows features"], Int[Tensor, " units"]]:
+        """Embeddings with dropout, and which of them each unit has: one per distinct token, or one for each `apart`."""
+        distinct, index = distinct_tokens(batch.tokens, len(self.embedding))
+        embedded = gather_rows(self.embedding, distinct)
+        if apart or (generator is not None and self.settings.dropout_mask == "occurrence"):
+            embedded, index = embedded[index], torch.arange(len(index), device=index.device)
+        return drop(embedded, self.settings.dropout, generator), index
+
+
+class FlatClassifier(Classifier):
+    """Attention over the words of a document: DP, DP-A, DP-L, AD of Sun & Lu 2020, FLAN of Serrano & Smith 2019."""
+
+    def _build_levels(self, generator: torch.Generator) -> None:
+        self.encoder, self.attention = self._level(self.settings.embedding_size, generator)
+
+    @property
+    def contextual(self) -> bool:
+        return self.encoder.contextual
+
+    def document_vectors(
+        self, batch: Batch, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "documents hidden"]:
+        embedded, index = self._embed(batch, generator, apart=self.contextual)
+        hidden = self.encoder(embedded, batch.offsets)
+        return pool_attention(hidden, self.attention(hidden), index, batch.offsets)
+
+    def unit_scores(self, batch: Batch) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
+        """Equal tokens have equal scores, to the last bit, where no encoder sees their neighbours."""
+        embedded, index = self._embed(batch, None, apart=self.contextual)
+        hidden = self.encoder(embedded, batch.offsets)
+        return self.attention(hidden)[index], self.class_scores(hidden)[index]
+
+
+class HierarchicalClassifier(Classifier):
+    """Attention over the words of each sentence, then over the sentences (HAN: Yang et al. 2016)."""
+
+    def _build_levels(self, generator: torch.Generator) -> None:
+        self.word_encoder, self.word_attention = self._level(self.settings.embedding_size, generator)
+        self.encoder, self.attention = self._level(self.word_encoder.size, generator)
+
+    @property
+    def contextual(self) -> bool:
+        return True
+
+    def document_vectors(
+        self, batch: Batch, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "documents hidden"]:
+        hidden, offsets = self._hidden_sentences(batch, generator)
+        return pool_attention(hidden, self.attention(hidden), torch.arange(len(hidden), device=hidden.device), offsets)
+
+    def unit_scores(self, batch: Batch) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
+        hidden, _ = self._hidden_sentences(batch, None)
+        return self.attention(hidden), self.class_scores(hidden)
+
+    def _hidden_sentences(
+        self, batch: Batch, generator: torch.Generator | None
+    ) -> tuple[Float[Tensor, "sentences hidden"], Int[Tensor, " bounds"]]:
+        assert batch.sentences is not None, "a hierarchical model needs batches with sentences"
+        bounds = batch.sentences.bounds
+        embedded, index = self._embed(batch, generator, apart=self.word_encoder.contextual)
+        words = self.word_encoder(embedded, bounds)
+        sentences = pool_attention(words, self.word_attention(words), index, bounds)
+        kept = drop(sentences, self.settings.sentence_dropout, generator)
+        return self.encoder(kept, batch.sentences.offsets), batch.sentences.offsets
+
+
+def drop(
+    values: Float[Tensor, "rows columns"], dropout: float, generator: torch.Generator | None
+) -> Float[Tensor, "rows columns"]:
+    """Dropout, with masks drawn from the generator; nothing without one."""
+    if generator is None or dropout == 0:
+        return values
+    return values * keep_mask(values.shape, dropout, generator).to(values.dtype)
+
+
+def make_classifier(interface: Interface, settings: ModelSettings, generator: torch.Generator) -> Classifier:
+    """The classifier that the settings describe, its parameters drawn from the generator."""
+    kind = HierarchicalClassifier if settings.structure == "hierarchical" else FlatClassifier
+    return kind(interface, settings, generator)

@@ -21,7 +21,7 @@ class NoEncoder(nn.Module):
         self.size = embedding_size
 
     def forward(
-        self, embedded: Float[Tensor, "units features"], _offsets: Int[Tensor, " documents+1"]
+        self, embedded: Float[Tensor, "units features"], _offsets: Int[Tensor, " bounds"]
     ) -> Float[Tensor, "units features"]:
         return embedded
 
@@ -37,34 +37,80 @@ class AffineEncoder(nn.Module):
         self.projection = nn.Parameter(uniform((hidden_size, embedding_size), embedding_size**-0.5, generator))
 
     def forward(
-        self, embedded: Float[Tensor, "units features"], _offsets: Int[Tensor, " documents+1"]
+        self, embedded: Float[Tensor, "units features"], _offsets: Int[Tensor, " bounds"]
     ) -> Float[Tensor, "units hidden"]:
         return embedded @ self.projection.T
 
 
-class LSTMEncoder(nn.Module):
-    """h_j from a bidirectional LSTM with half of the hidden size in each direction (DP-L)."""
+class RecurrentEncoder(nn.Module):
+    """h_j from a bidirectional recurrent network with half of the hidden size in each direction."""
 
     contextual = True
+    cell: type[nn.LSTM] | type[nn.GRU]
 
     def __init__(self, embedding_size: int, hidden_size: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.size = 2 * max(1, hidden_size // 2)
-        self.lstm = nn.LSTM(embedding_size, self.size // 2, bidirectional=True)
+        half = max(1, hidden_size // 2)
+        self.size = 2 * half
+        self.recurrent = self.cell(embedding_size, half, bidirectional=True)
         with torch.no_grad():
-            for parameter in self.lstm.parameters():
-                parameter.copy_(uniform(tuple(parameter.shape), (self.size // 2) ** -0.5, generator))
+            for parameter in self.recurrent.parameters():
+                parameter.copy_(uniform(tuple(parameter.shape), half**-0.5, generator))
 
     def forward(
-        self, embedded: Float[Tensor, "units features"], offsets: Int[Tensor, " documents+1"]
+        self, embedded: Float[Tensor, "units features"], offsets: Int[Tensor, " bounds"]
     ) -> Float[Tensor, "units hidden"]:
         order, batch_sizes = _by_time(offsets)
         packed = PackedSequence(embedded[order], batch_sizes)
-        hidden: Tensor = self.lstm(packed)[0].data
+        hidden: Tensor = self.recurrent(packed)[0].data
         return hidden[order.argsort()]
 
 
-def _by_time(offsets: Int[Tensor, " documents+1"]) -> tuple[Int[Tensor, " units"], Int[Tensor, " steps"]]:
+class LSTMEncoder(RecurrentEncoder):
+    """Long short-term memory (DP-L of Sun & Lu 2020)."""
+
+    cell = nn.LSTM
+
+
+class GRUEncoder(RecurrentEncoder):
+    """Gated recurrent units (the rnn models of Serrano & Smith 2019)."""
+
+    cell = nn.GRU
+
+
+class ConvEncoder(nn.Module):
+    """h_j = ReLU of convolutions over three and over five tokens centred on j, half of the hidden size each.
+
+    The conv models of Serrano & Smith 2019. The documents of a batch lie on one line with zeros between them, so that
+    one convolution serves all and no document is padded to the length of another.
+    """
+
+    contextual = True
+    widths = (3, 5)
+
+    def __init__(self, embedding_size: int, hidden_size: int, generator: torch.Generator) -> None:
+        super().__init__()
+        half = max(1, hidden_size // 2)
+        self.size = half * len(self.widths)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(embedding_size, half, width, padding="same") for width in self.widths
+        )
+        with torch.no_grad():
+            for width, convolution in zip(self.widths, self.convolutions, strict=True):
+                for parameter in convolution.parameters():
+                    parameter.copy_(uniform(tuple(parameter.shape), (embedding_size * width) ** -0.5, generator))
+
+    def forward(
+        self, embedded: Float[Tensor, "units features"], offsets: Int[Tensor, " bounds"]
+    ) -> Float[Tensor, "units hidden"]:
+        gap = max(self.widths) // 2
+        places = torch.arange(len(embedded), device=embedded.device) + gap * segments_of(offsets)
+        line = embedded.new_zeros(len(embedded) + gap * len(offsets), embedded.shape[1]).index_copy(0, places, embedded)
+        swept = torch.cat([convolution(line.T[None]) for convolution in self.convolutions], 1)
+        return swept[0].T[places].relu()
+
+
+def _by_time(offsets: Int[Tensor, " bounds"]) -> tuple[Int[Tensor, " units"], Int[Tensor, " steps"]]:
     """The units as a recurrent network reads them: all first words, all second words …, the longest document first.
 
     Packing straight from the ragged batch: one long document costs its own length and no padding of the others.
@@ -75,13 +121,17 @@ def _by_time(offsets: Int[Tensor, " documents+1"]) -> tuple[Int[Tensor, " units"
     return order, places.bincount().cpu()
 
 
-def _places(offsets: Int[Tensor, " documents+1"]) -> Int[Tensor, " units"]:
+def _places(offsets: Int[Tensor, " bounds"]) -> Int[Tensor, " units"]:
     """For every unit its position in its own document."""
     return torch.arange(int(offsets[-1]), device=offsets.device) - offsets[:-1][segments_of(offsets)]
 
 
-ENCODERS: Mapping[str, type[NoEncoder] | type[AffineEncoder] | type[LSTMEncoder]] = {
+Encoder = NoEncoder | AffineEncoder | RecurrentEncoder | ConvEncoder
+
+ENCODERS: Mapping[str, type[NoEncoder] | type[AffineEncoder] | type[RecurrentEncoder] | type[ConvEncoder]] = {
     "none": NoEncoder,
     "affine": AffineEncoder,
     "lstm": LSTMEncoder,
+    "gru": GRUEncoder,
+    "conv": ConvEncoder,
 }

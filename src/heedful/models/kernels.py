@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.text.ragged import segment_softmax, segments_of
@@ -59,19 +59,19 @@ class _PoolAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, scores: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
-        weights = segment_softmax(scores[index], offsets)
+        segments = segments_of(offsets)
+        weights = segment_softmax(scores[index], offsets, segments)
         pooled = F.embedding_bag(
             index, hidden, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True
         )
-        ctx.save_for_backward(hidden, index, offsets, weights, pooled)
+        ctx.save_for_backward(hidden, index, offsets, segments, weights, pooled)
         return pooled
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        hidden, index, offsets, weights, pooled = ctx.saved_tensors
+        hidden, index, offsets, segments, weights, pooled = ctx.saved_tensors
         (g,) = gradients
         g = g.contiguous()
-        segments = segments_of(offsets)
         # α_j (h_jᵀg_t − h_tᵀg_t), the inner products over occurrences without their [occurrences × features] array
         inner = torch.ops.aten._embedding_bag_per_sample_weights_backward(g, hidden, index, offsets[:-1], segments, 0)
         per_unit = weights * (inner - (pooled * g).sum(1)[segments])
@@ -92,7 +92,7 @@ def pool_attention(
     hidden: Float[Tensor, "distinct features"],
     scores: Float[Tensor, " distinct"],
     index: Int[Tensor, " units"],
-    offsets: Int[Tensor, " documents+1"],
+    offsets: Int[Tensor, " bounds"],
 ) -> Float[Tensor, "documents features"]:
     """h_t = Σ_j α_j h_j with α = softmax(a) in each document; unit j of the batch is row `index[j]` of `hidden`."""
     pooled: Tensor = _PoolAttention.apply(hidden, scores, index, offsets)  # type: ignore[no-untyped-call]
@@ -102,13 +102,15 @@ def pool_attention(
 def keep_mask(shape: torch.Size, dropout: float, generator: torch.Generator) -> Float[Tensor, "..."]:
     """A dropout mask: 0 with the given probability (to 1/65,536), otherwise 1/(1 − probability).
 
-    Drawn from the bits of 64-bit integers, four entries from each: drawing a float per entry would be a large part of a
-    training step.
+    Drawn from the bytes of 64-bit integers, one byte an entry where the probability is a multiple of 1/256, else two:
+    drawing a float for every entry would be a large part of a training step.
     """
     count = shape.numel()
-    dropped = round(dropout * 2**16)
-    raw = torch.empty(-(-count // 4), dtype=torch.int64, device=generator.device).random_(
-        -(2**63), None, generator=generator
-    )
-    kept: Bool[Tensor, " entries"] = raw.view(torch.int16)[:count] >= dropped - 2**15
-    return kept.to(torch.get_default_dtype()).mul_(2**16 / (2**16 - dropped)).view(shape)
+    whole = dropout * 256 == round(dropout * 256)
+    kind, levels = (torch.int8, 2**8) if whole else (torch.int16, 2**16)
+    dropped = round(dropout * levels)
+    words = torch.empty(-(-count * (levels.bit_length() - 1) // 64), dtype=torch.int64, device=generator.device)
+    drawn = words.random_(-(2**63), None, generator=generator).view(kind)[:count]
+    mask = torch.empty(count, device=generator.device)
+    torch.ge(drawn, dropped - levels // 2, out=mask)
+    return mask.mul_(levels / (levels - dropped)).view(shape)

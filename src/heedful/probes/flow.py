@@ -1,6 +1,6 @@
 """Where gradient flow would move every token's scores: for a model as it is, and recorded while it is trained.
 
-The terms and their equations are in `heedful.analysis.dynamics`. Everything is computed on whole splits, in float64, from
+The terms and their equations are in `heedful.analysis.dynamics`. All is computed on whole splits and in float64, from
 float64 copies of the parameters.
 """
 
@@ -30,7 +30,7 @@ from heedful.analysis.tokens import class_counts, token_groups
 from heedful.errors import ConfigError, InputError
 from heedful.files import replacing
 from heedful.models.attention import AdditiveAttention
-from heedful.models.classifier import FlatClassifier
+from heedful.models.classifier import Classifier
 from heedful.models.encoders import AffineEncoder
 from heedful.text.corpus import Corpus, Split
 from heedful.training.events import Event, StepDone
@@ -39,13 +39,13 @@ Columns = dict[str, Float[Tensor, " vocab"]]
 Pairs = int | Sequence[tuple[str, str]]
 
 
-def flow_terms(model: FlatClassifier, split: Split) -> pd.DataFrame:
+def flow_terms(model: Classifier, split: Split) -> pd.DataFrame:
     """How gradient flow on the mean loss over a split moves the polarity and attention score of every vocabulary token.
 
     Columns: token, the terms A, B, C (they sum to `polarity_rate`) and D, E, F (they sum to `attention_rate`), pi, rho
-    (Sun & Lu 2020, Eqs. 16–27). An affine encoder adds A_encoder, B_encoder, D_encoder, E_encoder (Eqs. 63, 64), additive
-    attention E_projection and, with the suffix _approximate, the attention terms for tanh(x) ≈ x (Eq. 71). With more
-    than two classes whatever has a value per class (A, B, C, pi, polarity_rate) has the suffix _<class>.
+    (Sun & Lu 2020, Eqs. 16–27). An affine encoder adds A_encoder, B_encoder, D_encoder, E_encoder (Eqs. 63, 64),
+    additive attention E_projection and, with the suffix _approximate, the attention terms for tanh(x) ≈ x (Eq. 71).
+    With more than two classes, what has a value per class (A, B, C, pi, polarity_rate) has the suffix _<class>.
     """
     moment = observe(parameters_of(model), documents_of(split, model))
     columns = {name: values.cpu().numpy() for name, values in term_columns(moment, output_names(model)).items()}
@@ -53,7 +53,7 @@ def flow_terms(model: FlatClassifier, split: Split) -> pd.DataFrame:
 
 
 @torch.no_grad()
-def parameters_of(model: FlatClassifier) -> Parameters:
+def parameters_of(model: Classifier) -> Parameters:
     """The model's parameters in float64."""
     if model.contextual:
         raise InputError(
@@ -61,6 +61,8 @@ def parameters_of(model: FlatClassifier) -> Parameters:
             f"'{model.settings.encoder}' mixes it with its neighbours, so that no token has sums π and ρ of its own. "
             "Use the encoder 'none' or 'affine'."
         )
+    if model.settings.attention_bias or model.settings.readout_bias:
+        raise InputError("Flow terms are those of Sun & Lu 2020, whose models have no biases; this one has.")
     encoder, attention = model.encoder, model.attention
     return Parameters(
         embedding=model.embedding.detach().double(),
@@ -72,7 +74,7 @@ def parameters_of(model: FlatClassifier) -> Parameters:
     )
 
 
-def documents_of(split: Split, model: FlatClassifier) -> Documents:
+def documents_of(split: Split, model: Classifier) -> Documents:
     """The split as numbers, on the model's device."""
     if int(split.tokens.numbers.max()) >= len(model.embedding) or int(split.labels.max()) >= model.classes:
         raise InputError(
@@ -85,7 +87,7 @@ def documents_of(split: Split, model: FlatClassifier) -> Documents:
     )
 
 
-def output_names(model: FlatClassifier) -> tuple[str, ...]:
+def output_names(model: Classifier) -> tuple[str, ...]:
     """One name per output of the readout: none for the single output of two classes."""
     return ("",) if model.classes == 2 else tuple(f"_{name}" for name in model.interface.class_names)
 
@@ -135,11 +137,11 @@ class Record:
 
 
 class FlowRecorder:
-    """An observer for `fit`: after the first step and then every `every` steps, the dynamics on the whole training split.
+    """An observer for `fit`: after the first step and then every so many, the dynamics on the whole training split.
 
-    `groups` is the group of each vocabulary token (by default from its counts, see `analysis.tokens`), `pairs` the token
-    pairs whose dot product Ω is followed, or how many to draw for every two groups, `tokens` whether to keep the scores
-    and terms of every token and not only their group means.
+    `groups` is the group of each vocabulary token (by default from its counts, see `analysis.tokens`), `pairs` the
+    pairs of tokens whose dot product Ω is followed, or how many to draw for every two groups, `tokens` whether to keep
+    the scores and terms of every token and not only their group means.
     """
 
     def __init__(
@@ -171,7 +173,7 @@ class FlowRecorder:
             self.record(event.model, epoch=event.epoch, step=event.step)
 
     @torch.no_grad()
-    def record(self, model: FlatClassifier, *, epoch: int, step: int) -> None:
+    def record(self, model: Classifier, *, epoch: int, step: int) -> None:
         """Look at the model as it is now."""
         parameters, suffixes = parameters_of(model), output_names(model)
         if self._documents is None:

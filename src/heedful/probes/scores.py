@@ -6,8 +6,8 @@ import pandas as pd
 import torch
 
 from heedful.analysis.tokens import GroupRule, class_counts, token_table
-from heedful.errors import UnknownName
-from heedful.models.classifier import FlatClassifier
+from heedful.errors import InputError, UnknownName
+from heedful.models.classifier import Classifier
 from heedful.text.corpus import Corpus
 from heedful.text.ragged import segments_of
 from heedful.traces import Trace
@@ -17,7 +17,7 @@ SCOPES = ("global", "local")
 
 
 def token_scores(
-    model: FlatClassifier,
+    model: Classifier,
     corpus: Corpus,
     scope: Literal["global", "local"] = "global",
     *,
@@ -31,6 +31,8 @@ def token_scores(
     """
     if scope not in SCOPES:
         raise UnknownName("scope", scope, SCOPES)
+    if scope == "local" and model.hierarchical:
+        raise InputError("A hierarchical model has no local scores of words: its final attention is over sentences.")
     counts = class_counts(
         corpus.train.tokens.numbers,
         corpus.train.labels[segments_of(corpus.train.offsets)],
@@ -48,7 +50,7 @@ def token_scores(
     return table
 
 
-def _local_trace(model: FlatClassifier, corpus: Corpus) -> Trace:
+def _local_trace(model: Classifier, corpus: Corpus) -> Trace:
     """A vocabulary trace whose scores are means over occurrences."""
     found = trace(model, corpus.train)
     numbers = corpus.train.tokens.numbers

@@ -21,6 +21,8 @@ class Picture:
     title: str
     caption: str
     svg: str
+    wide: bool = False
+    """Too wide to be read when it is shrunk to a narrow screen: it scrolls there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,11 @@ def write_report(report: Report, path: Path) -> None:
 
 
 def render(report: Report) -> str:
+    return make_environment().get_template("report.html").render(report=report)
+
+
+def make_environment() -> Environment:
+    """Templates that escape everything but our own figures, and refuse names they do not know."""
     environment = Environment(
         loader=PackageLoader("heedful.report"),
         autoescape=True,
@@ -56,7 +63,7 @@ def render(report: Report) -> str:
     environment.filters["attention_style"] = _attention_style
     environment.filters["polarity_style"] = _polarity_style
     environment.filters["svg"] = Markup  # figures are ours; everything else is escaped
-    return environment.get_template("report.html").render(report=report)
+    return environment
 
 
 def _attention_style(piece: Piece) -> str:

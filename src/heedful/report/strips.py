@@ -12,6 +12,9 @@ from heedful.traces import Trace
 MOST_UNITS = 150
 """Longer texts are cut after this many tokens; the page says so."""
 
+CLEAR_PARTING = 0.1
+"""Attention and use part where the most used unit gives so much more, as a share, than the most attended one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
@@ -85,12 +88,14 @@ def telling_instances(trace: Trace, most: int = 8) -> list[tuple[int, str]]:
     """
     sure = trace.probabilities.amax(1)
     chosen: dict[int, str] = {}
-    for number, name in enumerate(trace.class_names[:4]):
-        _take(chosen, sure.where(trace.predictions == number, -1.0), f"surest {name}", 1)
+    for number, name in enumerate(trace.class_names[: most - 3]):
+        _take(chosen, sure.where(trace.predictions == number, -1.0), f"surest for {name}", 1)
     if trace.labels is not None:
-        _take(chosen, sure.where(trace.predictions != trace.labels, -1.0), "sure and wrong", 2)
+        _take(chosen, sure.where(trace.predictions != trace.labels, -1.0), "surest mistake", 2)
     parting = _parting(trace)
-    _take(chosen, parting, "attention and use part here", max(0, most - len(chosen)))
+    _take(
+        chosen, parting.where(parting > CLEAR_PARTING, 0.0), "attention and use part here", max(0, most - len(chosen))
+    )
     return list(chosen.items())[:most]
 
 

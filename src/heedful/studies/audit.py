@@ -9,8 +9,14 @@ import pandas as pd
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict, judge, verdict_table
 from heedful.config import RunSettings
-from heedful.figures.style import as_svg, save_figure
-from heedful.figures.tokens import polarity_against_attention, polarity_names, scores_by_rank, weights_by_group
+from heedful.figures.style import brief, inline_svg, save_figure
+from heedful.figures.tokens import (
+    MOST_CLASSES,
+    polarity_against_attention,
+    polarity_names,
+    scores_by_rank,
+    weights_by_group,
+)
 from heedful.figures.training import learning_curves
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.report.page import Picture, Report, write_report
@@ -40,7 +46,7 @@ class Audit:
             "report": str(self.report),
             "answer": answer(self.verdicts)[0],
             "metrics": self.run.metrics,
-            "verdicts": verdict_table(list(self.verdicts)).to_dict("records"),
+            "verdicts": [verdict.row() for verdict in self.verdicts],
         }
 
 
@@ -71,7 +77,13 @@ def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
     """The short answer and what it rests on, from the verdicts alone."""
     decisions = {verdict.claim: verdict.decision for verdict in verdicts}
     attention = [decisions["C2"], decisions["C8"]]
-    if decisions["C1"] != "holds":
+    if decisions["C1"] == "undecided":
+        return (
+            "Undecided: too little is known of what the model uses.",
+            "The words that clearly belong to a class are too few, or push towards it too unreliably, to judge "
+            "attention by them. More data may tell.",
+        )
+    if decisions["C1"] == "does not hold":
         return (
             "Not yet: the model itself is in doubt.",
             "Words that belong to one class do not reliably push towards it: there is nothing sound to explain.",
@@ -94,23 +106,27 @@ def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
 
 
 def _draw(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Picture]:
+    classes = len(polarity_names(tables["tokens"]))
+    shown = f" Shown for the first {MOST_CLASSES} of {classes} classes." if classes > MOST_CLASSES else ""
     drawn = (
         (
             "used-against-attended",
             "Used against attended",
-            "Every point is a token. Where attention explains, the arms of polar words rise above the neutral words.",
+            "Every point is a token. Where attention explains, the arms of polar words rise above the neutral words."
+            + shown,
             polarity_against_attention(tables["tokens"]),
         ),
         (
             "scores-by-rank",
             "Scores by frequency rank",
-            "Polarity and attention scores by how frequent the token is; groups by how one-sided its occurrences are.",
+            "Polarity and attention scores by how frequent the token is; groups by how one-sided its occurrences are."
+            + shown,
             scores_by_rank(tables["tokens"]),
         ),
         (
             "weights-by-group",
             "Attention weight by group",
-            "Weights depend on the text a word stands in, so they separate the groups less sharply than scores.",
+            "Weights depend on the text a word stands in, so they may separate the groups less sharply than scores.",
             weights_by_group(tables["weights"]),
         ),
         (
@@ -120,9 +136,15 @@ def _draw(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Picture]:
             learning_curves(tables["history"]),
         ),
     )
-    for name, _, _, figure in drawn:
-        save_figure(figure, folder / name)
-    return [Picture(title=title, caption=caption, svg=as_svg(figure)) for _, title, caption, figure in drawn]
+    return [
+        Picture(
+            title=title,
+            caption=caption,
+            svg=inline_svg(save_figure(figure, folder / name)[0]),
+            wide=bool(figure.get_figwidth() > 10),
+        )
+        for name, title, caption, figure in drawn
+    ]
 
 
 def _compose(
@@ -152,12 +174,12 @@ def _compose(
         examples=_examples(finished.trace(), corpus),
         notices=corpus.notices,
         facts={
-            "Data": {**settings.data.model_dump(), **_sizes(corpus)},
+            "Data": {**settings.data.model_dump(), **_taken(corpus)},
             "Model": settings.model.model_dump(),
             "Training": {
                 **settings.training.model_dump(),
                 "best epoch": metrics["best_epoch"],
-                "VᵀW": metrics["alignment"],
+                "VᵀW": ", ".join(f"{value:+.3f}" for value in metrics["alignment"]),
             },
             "Versions": environment() | {"run": finished.manifest["digest"]},
         },
@@ -169,18 +191,16 @@ def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[s
     counts = tokens[[f"count_{name}" for name in class_names]].sum(axis=1)
     frequent = tokens.assign(count=counts)[counts > 5]
     if len(class_names) == 2:
-        ordered = {
-            class_names[0]: frequent.nsmallest(STRONGEST, "polarity"),
-            class_names[1]: frequent.nlargest(STRONGEST, "polarity"),
-        }
-        return {name: _short(rows, "polarity") for name, rows in ordered.items()}
+        ordered = [frequent.nsmallest(STRONGEST, "polarity"), frequent.nlargest(STRONGEST, "polarity")]
+        return {name: _short(rows, "polarity") for name, rows in zip(class_names, ordered, strict=True)}
     columns = dict(zip(class_names, polarity_names(tokens), strict=True))
     return {name: _short(frequent.nlargest(STRONGEST, column), column) for name, column in columns.items()}
 
 
 def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     table = rows[["token", column, "attention", "count"]].rename(columns={column: "polarity"})
-    return table.assign(**{name: table[name].map("{:+.2f}".format) for name in ("polarity", "attention")})
+    numbers = {name: table[name].map("{:+.2f}".format) for name in ("polarity", "attention")}
+    return table.assign(token=[brief(token) for token in table["token"]], **numbers)
 
 
 def _examples(found: Trace, corpus: Corpus) -> list[Example]:
@@ -190,6 +210,8 @@ def _examples(found: Trace, corpus: Corpus) -> list[Example]:
     ]
 
 
-def _sizes(corpus: Corpus) -> dict[str, object]:
+def _taken(corpus: Corpus) -> dict[str, object]:
+    """The corpus as it was taken in; a named one has a tokenizer of its own."""
+    tokens = {"tokenizer": corpus.tokenizer.mode, "lowercase": corpus.tokenizer.lowercase}
     sizes = {f"{name} texts": f"{len(split):,}" for name, split in corpus.splits().items()}
-    return {**sizes, "vocabulary": f"{len(corpus.vocabulary):,}", "classes": ", ".join(corpus.class_names)}
+    return {**tokens, **sizes, "vocabulary": f"{len(corpus.vocabulary):,}", "classes": ", ".join(corpus.class_names)}

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from heedful.models.classifier import FlatClassifier
+from heedful.models.classifier import Classifier
 from heedful.report.strips import own_polarity
+from heedful.text.readers import writable
 from heedful.traces import Trace
 from heedful.tracing import trace_texts
 
@@ -54,8 +55,9 @@ class Explanation:
         }
 
 
-def explain(model: FlatClassifier, text: str) -> Explanation:
+def explain(model: Classifier, text: str) -> Explanation:
     """What the model attends to and what it uses in one text."""
+    text = str(writable(text))
     found, tokens = trace_texts(model, [text])
     spans = [(int(start), int(end)) for start, end in tokens.spans.tolist()]
     return Explanation(text=text, trace=found, spans=spans, known=(tokens.numbers > 0).tolist())
@@ -69,9 +71,7 @@ def print_explanation(explanation: Explanation, console: Console | None = None) 
     weights = found.attention_weights / found.attention_weights.max()
     pulls = own_polarity(found)
     strongest = float(pulls.abs().max()) or 1.0
-    screen.print(
-        f"predicted {found.class_names[predicted]} ({float(found.probabilities[0, predicted]):.1%})", markup=False
-    )
+    screen.print(Text(f"predicted {found.class_names[predicted]} ({float(found.probabilities[0, predicted]):.1%})"))
     screen.print(Text("attends to  ", "dim") + _coloured(explanation, weights.tolist(), _amber))
     screen.print(Text("uses        ", "dim") + _coloured(explanation, (pulls / strongest).tolist(), _blue_or_vermilion))
     screen.print(Text("\nweight   pull    token", "dim"))
@@ -80,7 +80,7 @@ def print_explanation(explanation: Explanation, console: Console | None = None) 
         start, end = explanation.spans[unit]
         unknown = "" if explanation.known[unit] else "  (not in the vocabulary)"
         numbers = f"{float(found.attention_weights[unit]):6.3f}  {float(pulls[unit]):+6.2f}"
-        screen.print(f"{numbers}   {explanation.text[start:end]}{unknown}", markup=False, highlight=False)
+        screen.print(Text(f"{numbers}   {explanation.text[start:end]}{unknown}"))
 
 
 def _coloured(explanation: Explanation, shades: list[float], colour: Callable[[float], str]) -> Text:

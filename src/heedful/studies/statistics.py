@@ -4,12 +4,14 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from heedful.studies.table1 import beside_the_paper
 from heedful.text.corpus import Corpus
 
 
 def corpus_statistics(corpus: Corpus) -> dict[str, Any]:
-    """The columns of Sun & Lu's Table 1, and what was noticed while reading."""
+    """Sizes and lengths, what was noticed while reading, and the row of the paper's Table 1 where there is one."""
     return {
         "corpus": corpus.name,
         "classes": list(corpus.class_names),
@@ -25,24 +27,42 @@ def corpus_statistics(corpus: Corpus) -> dict[str, Any]:
             for name, split in corpus.splits().items()
         },
         "notices": list(corpus.notices),
+        "paper": beside_the_paper(corpus),
     }
 
 
-def print_statistics(found: dict[str, Any]) -> None:
-    console = Console()
-    table = Table(title=f"{found['corpus']}: vocabulary {found['vocabulary']:,} (training split)", title_justify="left")
-    for column in ("split", "texts", " / ".join(found["classes"]), "mean length", "longest", "unknown"):
-        table.add_column(column, justify="left" if column == "split" else "right")
-    for name, row in found["splits"].items():
-        counts = " / ".join(str(count) for count in row["per_class"])
-        table.add_row(
-            name,
-            f"{row['texts']:,}",
-            counts,
-            f"{row['mean_length']:.1f}",
-            f"{row['longest']:,}",
-            f"{row['unknown_tokens']:.1%}",
-        )
-    console.print(table)
+def print_statistics(found: dict[str, Any], console: Console | None = None) -> None:
+    """One column per split, one line per class."""
+    screen = console or Console()
+    splits = list(found["splits"].values())
+    table = Table(title=Text(f"{found['corpus']}: vocabulary {found['vocabulary']:,} (training split)"))
+    table.title_justify = "left"
+    table.add_column("")
+    for name in found["splits"]:
+        table.add_column(name, justify="right")
+    table.add_row("texts", *(f"{split['texts']:,}" for split in splits))
+    for number, name in enumerate(found["classes"]):
+        table.add_row(Text(f"  {name}"), *(f"{split['per_class'][number]:,}" for split in splits))
+    table.add_row("mean length", *(f"{split['mean_length']:,.1f}" for split in splits))
+    table.add_row("longest", *(f"{split['longest']:,}" for split in splits))
+    table.add_row("unknown tokens", *(f"{split['unknown_tokens']:.1%}" for split in splits))
+    screen.print(table)
     for notice in found["notices"]:
-        console.print(f"note: {notice}", markup=False)
+        screen.print(Text(f"note: {notice}"))
+    if found["paper"]:
+        _print_beside(found["paper"], screen)
+
+
+def _print_beside(paper: dict[str, Any], screen: Console) -> None:
+    """Ours and the paper's, column by column, and the reasons below."""
+    table = Table(title=Text(f"beside {paper['table']}"), title_justify="left")
+    for name in ("", "ours", "paper"):
+        table.add_column(name, justify="right" if name else "left")
+    for line in paper["columns"]:
+        table.add_row(Text(line["column"]), line["ours"], line["paper"], style="" if line["same"] else "yellow")
+    screen.print(table)
+    for line in paper["columns"]:
+        if line["why"] and not line["same"]:
+            screen.print(Text(f"{line['column']} differs: {line['why']}"))
+    if paper["remark"]:
+        screen.print(Text(paper["remark"]))

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import DataError
-from heedful.text.ragged import Batch, lengths_of, offsets_of, positions_of
+from heedful.text.ragged import Batch, Sentences, lengths_of, offsets_of, positions_of, segments_of
 from heedful.text.tokenize import Tokenizer, Tokens, sentence_starts
 from heedful.text.vocabulary import Vocabulary
 
@@ -29,21 +29,28 @@ class Split:
         return len(self.texts)
 
     @property
-    def offsets(self) -> Int[Tensor, " instances+1"]:
+    def offsets(self) -> Int[Tensor, " bounds"]:
         return self.tokens.offsets
 
     @cached_property
     def lengths(self) -> Int[Tensor, " instances"]:
         return lengths_of(self.offsets)
 
-    def batch(self, rows: Int[Tensor, " rows"]) -> Batch:
-        """These documents, in the order asked for."""
+    def batch(self, rows: Int[Tensor, " rows"], *, sentences: bool = False) -> Batch:
+        """These documents, in the order asked for; with their sentences for a hierarchical model."""
         return Batch(
             tokens=self.tokens.numbers[positions_of(self.offsets, rows)],
             offsets=offsets_of(self.lengths[rows]),
             labels=self.labels[rows],
             instances=rows,
+            sentences=self.sentences_of(rows) if sentences else None,
         )
+
+    def sentences_of(self, rows: Int[Tensor, " rows"]) -> Sentences:
+        """How these documents, one after the other, are made of sentences."""
+        chosen = positions_of(self.sentences.offsets, rows)
+        lengths = lengths_of(self.sentences.bounds)[chosen]
+        return Sentences(bounds=offsets_of(lengths), offsets=offsets_of(lengths_of(self.sentences.offsets)[rows]))
 
     def spans(self, instance: int) -> Int[Tensor, "units 2"]:
         """[start, end) of each token of one document, in characters of its text."""
@@ -54,10 +61,26 @@ class Split:
         text = self.texts[instance]
         return [text[start:end] for start, end in self.spans(instance).tolist()]
 
+    def words(self) -> list[str]:
+        """The tokens of all documents as they are written."""
+        return [word for row in range(len(self)) for word in self.surface(row)]
+
+    def sentence_texts(self) -> list[str]:
+        """The sentences of all documents, from the beginning of the first token to the end of the last."""
+        first, last = self.sentences.bounds[:-1], self.sentences.bounds[1:] - 1
+        owners = segments_of(self.sentences.offsets).tolist()
+        begins, ends = self.tokens.spans[first, 0].tolist(), self.tokens.spans[last, 1].tolist()
+        return [self.texts[owner][begin:end] for owner, begin, end in zip(owners, begins, ends, strict=True)]
+
     @cached_property
-    def sentences(self) -> Sequence[Int[Tensor, " sentences"]]:
-        """For every document the positions of the tokens that begin a sentence."""
-        return [sentence_starts(text, self.spans(row)) for row, text in enumerate(self.texts)]
+    def sentences(self) -> Sentences:
+        """The sentences of all documents."""
+        starts = [sentence_starts(text, self.spans(row)) for row, text in enumerate(self.texts)]
+        begins = [first + begin for first, begin in zip(starts, self.offsets[:-1], strict=True)]
+        return Sentences(
+            bounds=torch.cat([*begins, self.offsets[-1:]]),
+            offsets=offsets_of(torch.tensor([len(first) for first in starts])),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,11 @@ import pandas as pd
 from heedful.errors import DataError, UnknownName
 from heedful.text import synthetic
 from heedful.text.corpus import Corpus, build_corpus
-from heedful.text.readers import read_table
+from heedful.text.named import RECIPES, with_seed
+from heedful.text.readers import read_table, writable
+from heedful.text.sources import Source as PublicSource
 from heedful.text.splits import divide, label_rows
-from heedful.text.tokenize import Mode, Tokenizer
+from heedful.text.tokenize import Tokenizer
 
 Source = str | os.PathLike[str] | pd.DataFrame | tuple[Sequence[str], Sequence[object]]
 
@@ -28,10 +30,19 @@ class Dataset:
     load: Callable[[int], Corpus]
     needs: str | None = None
     """The file of the data folder that it is read from; None for a corpus that is made on the spot."""
+    also: tuple[str, ...] = ()
+    """Further files that it is read from."""
+    sources: tuple[PublicSource, ...] = ()
+    """Where those files come from, the first choice first."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All files of the data folder that it is read from."""
+        return (self.needs, *self.also) if self.needs else ()
 
     @property
     def available(self) -> bool:
-        return self.needs is None or (data_folder() / self.needs).is_file()
+        return all((data_folder() / name).is_file() for name in self.files)
 
 
 def data_folder() -> Path:
@@ -47,7 +58,7 @@ def load_corpus(
     text_column: str | None = None,
     label_column: str | None = None,
     split_column: str | None = None,
-    tokenizer: Mode = "words",
+    tokenizer: str = "words",
     lowercase: bool = True,
     min_count: int = 1,
     encoding: str = "utf-8",
@@ -58,6 +69,9 @@ def load_corpus(
     ones are drawn from the training rows, stratified by class, with the seed. The seed also draws synthetic corpora.
     """
     if isinstance(source, str) and source in DATASETS:
+        columns = {"text_column": text_column, "label_column": label_column, "split_column": split_column}
+        reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "min_count": min_count != 1}
+        _refuse(source, [name for name, given in (columns | reading).items() if given])
         return DATASETS[source].load(seed)
     table, name = _table(source, encoding)
     labelling = label_rows(table, text_column=text_column, label_column=label_column, split_column=split_column)
@@ -72,6 +86,11 @@ def load_corpus(
     )
 
 
+def _refuse(name: str, options: Sequence[str]) -> None:
+    if options:
+        raise DataError(f"The corpus '{name}' comes with its columns and tokens: {', '.join(options)} cannot be set.")
+
+
 def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
     if isinstance(source, pd.DataFrame):
         return source, "table"
@@ -79,7 +98,7 @@ def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
         texts, labels = source
         if len(texts) != len(labels):
             raise DataError(f"Texts and labels go together one by one; got {len(texts)} texts, {len(labels)} labels.")
-        return pd.DataFrame({"text": list(texts), "label": list(labels)}), "lists"
+        return pd.DataFrame({"text": map(writable, texts), "label": map(writable, labels)}), "lists"
     path = Path(source)
     if not path.exists() and path.suffix == "" and len(path.parts) == 1:
         raise UnknownName("corpus or file", source, DATASETS)
@@ -92,20 +111,7 @@ def _data_file(name: str) -> Path:
         return path
     raise DataError(
         f"The file '{name}' is not in the data folder '{data_folder()}'. "
-        f"Put it there, or set {DATA_VARIABLE} to the folder that holds it."
-    )
-
-
-def _load_sst(_seed: int) -> Corpus:
-    table = read_table(_data_file("sst2_tree.jsonl.gz"))
-    labelling = label_rows(table, text_column="text", label_column="label", split_column="split")
-    splits, notices = divide(labelling, seed=0)
-    return build_corpus(
-        name="sst",
-        splits=splits,
-        class_names=("negative", "positive"),
-        tokenizer=Tokenizer("whitespace"),
-        notices=notices,
+        f"Fetch it (`heedful data fetch`), put it there, or set {DATA_VARIABLE} to the folder that holds it."
     )
 
 
@@ -132,11 +138,16 @@ DATASETS: Mapping[str, Dataset] = {
             about="three classes with 50 planted words each, 1,000 neutral words",
             load=lambda seed: synthetic.multi(name="synthetic-multi", seed=seed),
         ),
-        Dataset(
-            name="sst",
-            about="Stanford Sentiment Treebank, positive or negative sentences",
-            load=_load_sst,
-            needs="sst2_tree.jsonl.gz",
+        *(
+            Dataset(
+                name=recipe.name,
+                about=recipe.about,
+                load=with_seed(recipe, _data_file),
+                needs=recipe.files[0],
+                also=recipe.files[1:],
+                sources=recipe.sources,
+            )
+            for recipe in RECIPES
         ),
     )
 }

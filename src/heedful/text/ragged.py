@@ -13,13 +13,26 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sentences:
+    """Documents as sentences: sentence s owns the units bounds[s] …, document t the sentences offsets[t] …."""
+
+    bounds: Int[Tensor, " sentence_bounds"]
+    offsets: Int[Tensor, " bounds"]
+
+    def to(self, device: torch.device | str) -> "Sentences":
+        return Sentences(bounds=self.bounds.to(device), offsets=self.offsets.to(device))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """Some documents of a split: their tokens, where each begins, and which instances of the split they are."""
 
     tokens: Int[Tensor, " units"]
-    offsets: Int[Tensor, " documents+1"]
+    offsets: Int[Tensor, " bounds"]
     labels: Int[Tensor, " documents"]
     instances: Int[Tensor, " documents"]
+    sentences: Sentences | None = None
+    """For hierarchical models; others do not ask for them."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -30,44 +43,53 @@ class Batch:
             offsets=self.offsets.to(device),
             labels=self.labels.to(device),
             instances=self.instances.to(device),
+            sentences=self.sentences and self.sentences.to(device),
         )
 
 
-def lengths_of(offsets: Int[Tensor, " documents+1"]) -> Int[Tensor, " documents"]:
+def lengths_of(offsets: Int[Tensor, " bounds"]) -> Int[Tensor, " documents"]:
     """How many units each document has."""
     return offsets[1:] - offsets[:-1]
 
 
-def offsets_of(lengths: Int[Tensor, " documents"]) -> Int[Tensor, " documents+1"]:
+def offsets_of(lengths: Int[Tensor, " documents"]) -> Int[Tensor, " bounds"]:
     """Where each document begins, given how long each is."""
     return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
 
 
-def segments_of(offsets: Int[Tensor, " documents+1"]) -> Int[Tensor, " units"]:
+def segments_of(offsets: Int[Tensor, " bounds"]) -> Int[Tensor, " units"]:
     """For every unit the number of its document."""
     documents = torch.arange(len(offsets) - 1, device=offsets.device)
     return torch.repeat_interleave(documents, lengths_of(offsets), output_size=int(offsets[-1]))
 
 
-def positions_of(offsets: Int[Tensor, " documents+1"], rows: Int[Tensor, " rows"]) -> Int[Tensor, " units"]:
+def positions_of(offsets: Int[Tensor, " bounds"], rows: Int[Tensor, " rows"]) -> Int[Tensor, " units"]:
     """Where in the flat array the units of the chosen documents lie, document after document."""
-    lengths = lengths_of(offsets)[rows]
+    begins = offsets.index_select(0, rows)
+    lengths = offsets.index_select(0, rows + 1) - begins
     starts = offsets_of(lengths)
-    shift = torch.repeat_interleave(offsets[rows] - starts[:-1], lengths, output_size=int(starts[-1]))
-    return shift + torch.arange(int(starts[-1]), device=offsets.device)
+    count = int(starts[-1])
+    return torch.repeat_interleave(begins - starts[:-1], lengths, output_size=count) + torch.arange(
+        count, device=offsets.device
+    )
 
 
-def segment_sum(values: Float[Tensor, " units"], offsets: Int[Tensor, " documents+1"]) -> Float[Tensor, " documents"]:
+def segment_sum(values: Float[Tensor, " units"], offsets: Int[Tensor, " bounds"]) -> Float[Tensor, " documents"]:
     """Σ over the units of each document."""
     return values.new_zeros(len(offsets) - 1).index_add_(0, segments_of(offsets), values)
 
 
-def segment_softmax(scores: Float[Tensor, " units"], offsets: Int[Tensor, " documents+1"]) -> Float[Tensor, " units"]:
+def segment_softmax(
+    scores: Float[Tensor, " units"],
+    offsets: Int[Tensor, " bounds"],
+    segments: Int[Tensor, " units"] | None = None,
+) -> Float[Tensor, " units"]:
     """α_j = exp(a_j) / Σ exp(a_j') within each document, safe for scores of any size."""
-    segments = segments_of(offsets)
+    owners = segments_of(offsets) if segments is None else segments
     largest = torch.segment_reduce(scores, "max", offsets=offsets)
-    shifted = (scores - largest[segments]).exp()
-    return shifted / segment_sum(shifted, offsets)[segments]
+    shifted = (scores - largest.index_select(0, owners)).exp_()
+    sums = shifted.new_zeros(len(largest)).index_add_(0, owners, shifted)
+    return shifted.div_(sums.index_select(0, owners))
 
 
 def shuffled(count: int, batch_size: int, generator: torch.Generator) -> Iterator[Int[Tensor, " rows"]]:

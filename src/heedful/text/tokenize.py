@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import tokenizers
@@ -16,10 +15,9 @@ from heedful.errors import UnknownName
 from heedful.text.ragged import offsets_of
 from heedful.text.vocabulary import UNKNOWN, Vocabulary
 
-Mode = Literal["words", "whitespace"]
-
-# A word may hold apostrophes (don't); everything else that is not white space stands alone.
-WORD = r"\w+(?:['’]\w+)*|[^\w\s]"
+# A word may hold apostrophes (don't); everything else that is not white space stands alone, as readers count it: an
+# emoji with its skin tone is one mark.
+WORD = r"\w+(?:['’]\w+)*|(?!\s)\X"
 
 MODES: Mapping[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "words": lambda: pre_tokenizers.Split(tokenizers.Regex(WORD), "removed", invert=True),
@@ -34,7 +32,7 @@ class Tokens:
     """Tokenised texts: numbers, where each document begins, and each token's [start, end) in its own text."""
 
     numbers: Int[Tensor, " units"]
-    offsets: Int[Tensor, " documents+1"]
+    offsets: Int[Tensor, " bounds"]
     spans: Int[Tensor, "units 2"]
 
 
@@ -42,7 +40,7 @@ class Tokens:
 class Tokenizer:
     """How text is cut: into words and marks, or at white space where the text comes tokenised."""
 
-    mode: Mode = "words"
+    mode: str = "words"
     lowercase: bool = True
 
     def __post_init__(self) -> None:

@@ -51,8 +51,8 @@ class UnknownToken(UnknownName):
 
 
 def _similar(token: str, tokens: Iterable[str]) -> list[str]:
-    """A few tokens with the same beginning: a vocabulary is too long to list."""
-    for size in range(len(token), 0, -1):
+    """A few tokens with the same beginning, or the most frequent ones: a vocabulary is too long to list."""
+    for size in range(len(token), -1, -1):
         found = [other for other in tokens if other.startswith(token[:size])]
         if found:
             return found[:8]

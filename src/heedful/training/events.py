@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from heedful.models.classifier import FlatClassifier
+from heedful.models.classifier import Classifier
 from heedful.text.ragged import Batch
 
 
@@ -15,7 +15,7 @@ class StepDone:
     step: int
     loss: float
     batch: Batch
-    model: FlatClassifier
+    model: Classifier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class EpochDone:
 
     epoch: int
     epochs: int
-    row: Mapping[str, float]
+    row: Mapping[str, int | float]
     best: bool
-    model: FlatClassifier
+    model: Classifier
 
 
 Event = StepDone | EpochDone

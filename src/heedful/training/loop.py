@@ -15,7 +15,7 @@ from torch import Tensor
 
 from heedful.config import ModelSettings, TrainingSettings
 from heedful.errors import ConfigError
-from heedful.models.classifier import FlatClassifier, Interface
+from heedful.models.classifier import Classifier, Interface
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch, bucketed, shuffled
 from heedful.training.events import EpochDone, Event, Observer, StepDone
@@ -30,13 +30,19 @@ CHECKPOINT_SECONDS = 10.0
 def fit(
     corpus: Corpus,
     *,
+    structure: str = "flat",
     attention: str = "dot",
     encoder: str = "none",
     score_scale: float = 10.0,
     embedding_size: int = 100,
     hidden_size: int = 100,
     dropout: float = 0.5,
+    document_dropout: float | None = None,
+    sentence_dropout: float = 0.0,
+    logit_dropout: float = 0.0,
     dropout_mask: str = "token",
+    attention_bias: bool = False,
+    readout_bias: bool = False,
     embedding_range: float = 0.1,
     context_deviation: float = 1.0,
     readout_range: float | None = None,
@@ -48,12 +54,13 @@ def fit(
     batch_size: int = 100,
     epochs: int = 40,
     patience: int | None = None,
+    plateau: int | None = None,
     clip: float | None = None,
     seed: int = 0,
     threads: int = 1,
     device: str = "cpu",
     observers: Sequence[Observer] = (),
-) -> FlatClassifier:
+) -> Classifier:
     """Train a classifier and return it as it was after the first epoch with the best dev accuracy.
 
     The settings are described in `heedful.config`; `model.history` has one row per epoch.
@@ -71,10 +78,10 @@ def train(
     *,
     observers: Sequence[Observer] = (),
     checkpoint: Path | None = None,
-) -> FlatClassifier:
+) -> Classifier:
     """`fit` with settings as values; with a checkpoint path, an interrupted training goes on where it was."""
     interface = Interface(vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names)
-    with _threads(training.threads):
+    with limited_threads(training.threads):
         state = TrainingState.start(interface, model, training)
         if checkpoint is not None and checkpoint.is_file():
             state.restore(checkpoint)
@@ -98,8 +105,8 @@ def _run_epoch(state: TrainingState, corpus: Corpus, training: TrainingSettings,
     state.epoch += 1
     loss = 0.0
     for rows in _batches(corpus.train, state, training):
-        batch = corpus.train.batch(rows).to(training.device)
-        step_loss = _step(state, batch, training)
+        batch = corpus.train.batch(rows, sentences=state.model.hierarchical).to(training.device)
+        step_loss = training_step(state, batch, training)
         loss += step_loss * len(batch)
         _tell(
             observers,
@@ -125,7 +132,7 @@ def _batches(split: Split, state: TrainingState, training: TrainingSettings) -> 
     return shuffled(len(split), training.batch_size, state.order)
 
 
-def _step(state: TrainingState, batch: Batch, training: TrainingSettings) -> float:
+def training_step(state: TrainingState, batch: Batch, training: TrainingSettings) -> float:
     """One update on mean cross-entropy plus c·Σ|VᵀW|; returns the loss without the penalty."""
     state.optimizer.zero_grad()
     loss = F.cross_entropy(state.model(batch, state.dropout), batch.labels)
@@ -133,11 +140,16 @@ def _step(state: TrainingState, batch: Batch, training: TrainingSettings) -> flo
     if training.alignment_penalty:
         objective = loss + training.alignment_penalty * state.model.alignment().abs().sum()
     objective.backward()
+    for parameter in state.model.parameters():
+        if parameter.grad is not None and parameter.grad.is_sparse:
+            parameter.grad._coalesced_(True)  # its rows are distinct; autograd forgets it, and summing again costs
     if training.clip is not None:
         clip_gradients(state.model, training.clip)
     if training.optimizer == "adam":
         make_dense(state.model)
-    rate = training.learning_rate / (1 + training.learning_rate_decay * state.step)
+    rate = (
+        training.learning_rate / (1 + training.learning_rate_decay * state.step) / 2 ** state.halvings(training.plateau)
+    )
     for group in state.optimizer.param_groups:
         group["lr"] = rate
     state.optimizer.step()
@@ -151,7 +163,7 @@ def _tell(observers: Sequence[Observer], event: Event) -> None:
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def limited_threads(count: int) -> Iterator[None]:
     """Run with so many threads, then as before."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from heedful.models.classifier import FlatClassifier
+from heedful.models.classifier import Classifier
 from heedful.text.corpus import Split
 from heedful.text.ragged import in_order
 
@@ -21,12 +21,12 @@ class Quality:
 
 
 @torch.no_grad()
-def evaluate(model: FlatClassifier, split: Split) -> Quality:
+def evaluate(model: Classifier, split: Split) -> Quality:
     """Loss and accuracy of the model as it is, in its own precision."""
     device = model.readout_weight.device
     loss = right = 0.0
     for rows in in_order(split.lengths, UNITS_AT_ONCE):
-        batch = split.batch(rows).to(device)
+        batch = split.batch(rows, sentences=model.hierarchical).to(device)
         logits = model(batch)
         loss += float(F.cross_entropy(logits, batch.labels, reduction="sum"))
         right += float((logits.argmax(1) == batch.labels).sum())

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.config import TrainingSettings
-from heedful.models.classifier import FlatClassifier
+from heedful.models.classifier import Classifier
 
 
 class RowAdagrad(torch.optim.Optimizer):
@@ -38,10 +38,9 @@ def _update_rows(parameter: nn.Parameter, sums: Tensor, group: dict[str, Any]) -
         raise ValueError("Weight decay needs a dense gradient: every row decays in every step.")
     gradient = parameter.grad.coalesce()  # type: ignore[union-attr]
     rows, values = gradient.indices().squeeze(0), gradient.values()
-    squares = sums.index_select(0, rows).addcmul_(values, values)
-    sums.index_copy_(0, rows, squares)
-    moved = parameter.index_select(0, rows).addcdiv_(values, squares.sqrt_().add_(group["eps"]), value=-group["lr"])
-    parameter.index_copy_(0, rows, moved)
+    sums.index_add_(0, rows, values * values)
+    root = sums.index_select(0, rows).sqrt_().add_(group["eps"])
+    parameter.index_add_(0, rows, (values / root).mul_(-group["lr"]))
 
 
 def _update_all(parameter: nn.Parameter, sums: Tensor, group: dict[str, Any]) -> None:
@@ -51,9 +50,9 @@ def _update_all(parameter: nn.Parameter, sums: Tensor, group: dict[str, Any]) ->
     parameter.addcdiv_(gradient, sums.sqrt().add_(group["eps"]), value=-group["lr"])
 
 
-def make_optimizer(model: FlatClassifier, settings: TrainingSettings) -> torch.optim.Optimizer:
+def make_optimizer(model: Classifier, settings: TrainingSettings) -> torch.optim.Optimizer:
     """The optimiser, with weight decay on the parts the paper regularises: affine, LSTM and additive weights."""
-    regularised = [*model.encoder.parameters(), *(p for p in model.attention.parameters() if p.ndim > 1)]
+    regularised = [p for name, p in model.named_parameters() if "encoder" in name or name.endswith("projection")]
     decayed = {id(parameter) for parameter in regularised}
     groups: list[dict[str, Any]] = [
         {"params": [p for p in model.parameters() if id(p) not in decayed]},

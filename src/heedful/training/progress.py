@@ -2,16 +2,16 @@
 
 import sys
 from types import TracebackType
-from typing import Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from heedful.training.events import EpochDone, Event
 
 
 class ProgressBar:
-    """Shows epochs done, dev accuracy and time left while a training runs; use it as a context."""
+    """Shows epochs done, dev accuracy and time left once a training runs; use it as a context."""
 
     def __init__(self, epochs: int, *, title: str = "training") -> None:
         self._bar = Progress(
@@ -22,14 +22,14 @@ class ProgressBar:
             TimeRemainingColumn(),
             console=Console(file=sys.stderr),
         )
-        self._task = self._bar.add_task(title, total=epochs, accuracy="–")
+        self._task = self._bar.add_task(escape(title), total=epochs, accuracy="–")
 
     def __call__(self, event: Event) -> None:
+        self._bar.start()  # not before: a run that is already there shows no bar
         if isinstance(event, EpochDone):
             self._bar.update(self._task, completed=event.epoch, accuracy=f"{event.row['dev_accuracy']:.3f}")
 
-    def __enter__(self) -> Self:
-        self._bar.start()
+    def __enter__(self) -> "ProgressBar":
         return self
 
     def __exit__(

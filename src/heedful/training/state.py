@@ -13,7 +13,7 @@ from torch import Tensor
 from heedful.config import ModelSettings, TrainingSettings
 from heedful.errors import CheckpointError
 from heedful.files import replacing
-from heedful.models.classifier import FlatClassifier, Interface
+from heedful.models.classifier import Classifier, Interface, make_classifier
 from heedful.training.optimizers import make_optimizer
 
 
@@ -27,20 +27,20 @@ def generator(seed: int, stream: str, device: str = "cpu") -> torch.Generator:
 class TrainingState:
     """The model, its optimiser, the random streams, and the best epoch so far."""
 
-    model: FlatClassifier
+    model: Classifier
     optimizer: torch.optim.Optimizer
     order: torch.Generator
     dropout: torch.Generator
     epoch: int = 0
     step: int = 0
-    rows: list[dict[str, float]] = field(default_factory=list)
+    rows: list[dict[str, int | float]] = field(default_factory=list)
     best_epoch: int = 0
     best: dict[str, Tensor] = field(default_factory=dict)
 
     @classmethod
     def start(cls, interface: Interface, model: ModelSettings, training: TrainingSettings) -> "TrainingState":
         """Parameters as they are drawn from the seed."""
-        classifier = FlatClassifier(interface, model, generator(training.seed, "parameters")).to(training.device)
+        classifier = make_classifier(interface, model, generator(training.seed, "parameters")).to(training.device)
         return cls(
             model=classifier,
             optimizer=make_optimizer(classifier, training),
@@ -51,6 +51,16 @@ class TrainingState:
     @property
     def best_accuracy(self) -> float:
         return self.rows[self.best_epoch - 1]["dev_accuracy"] if self.best_epoch else -1.0
+
+    def halvings(self, plateau: int | None) -> int:
+        """How often the dev accuracy has stayed below its best for so many epochs in a row."""
+        best, waited, count = -1.0, 0, 0
+        if plateau is None:
+            return count
+        for row in self.rows:
+            best, waited = (row["dev_accuracy"], 0) if row["dev_accuracy"] > best else (best, waited + 1)
+            count += waited > 0 and waited % plateau == 0
+        return count
 
     def keep_if_best(self) -> bool:
         """Keep the parameters when the last epoch's dev accuracy beats all before; the first of equals stays."""

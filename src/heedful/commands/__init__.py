@@ -1,0 +1,1 @@
+"""Groups of commands that `heedful.cli` registers. Importing them loads nothing heavy."""

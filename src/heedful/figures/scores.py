@@ -1,0 +1,162 @@
+"""Pictures of token scores side by side: each score against frequency rank, with the density of its groups beside it.
+
+Points of thousands of tokens cover each other; the curves at the right of a panel say how many there are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+from scipy.stats import gaussian_kde
+
+from heedful.figures.style import brief, group_colours, house_style
+from heedful.figures.tokens import score_label, shown_groups
+
+NAMED, CANDIDATES = 4, 15
+"""So many tokens of a group are named in a panel, the most extreme of so many whose labels find room."""
+
+FEWEST = 5
+"""A density needs so many different scores."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScorePanel:
+    """One panel: a column of a table of token scores, and what it is about."""
+
+    title: str
+    table: pd.DataFrame
+    column: str
+
+    @property
+    def seen(self) -> pd.DataFrame:
+        """The rows of shown groups with their frequency rank."""
+        counts = self.table[[column for column in self.table if str(column).startswith("count_")]].sum(axis=1)
+        ranked = self.table.assign(rank=counts.rank(method="first", ascending=False))
+        return ranked[ranked["group"] != "none"].dropna(subset=[self.column])
+
+
+def score_grid(panels: Sequence[ScorePanel], *, columns: int) -> Figure:
+    """The panels in rows, with one legend for all."""
+    rows = -(-len(panels) // columns)
+    width = 6.6 if columns == 1 else 4.7
+    with house_style():
+        layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.03, wspace=0.01, hspace=0.04)
+        figure = Figure(figsize=(width * columns, 3.7 * rows), layout=layout)
+        grid = figure.add_gridspec(rows, 2 * columns, width_ratios=[5.0, 1.0] * columns)
+        for number, panel in enumerate(panels):
+            row, column = divmod(number, columns)
+            points = figure.add_subplot(grid[row, 2 * column])
+            _draw_points(points, panel)
+            _draw_densities(figure.add_subplot(grid[row, 2 * column + 1], sharey=points), panel)
+        _add_legend(figure, panels)
+    return figure
+
+
+def _draw_points(axis: Axes, panel: ScorePanel) -> None:
+    rows = panel.seen
+    groups = shown_groups(rows)
+    colours = group_colours(groups)
+    for group in groups:
+        some = rows[rows["group"] == group]
+        axis.scatter(
+            some["rank"],
+            some[panel.column],
+            s=8,
+            color=colours[group],
+            alpha=float(np.clip(400 / len(some), 0.25, 0.7)),
+            linewidths=0,
+            rasterized=True,
+        )
+    axis.axhline(0, color="#9A9A9A", linewidth=0.8, zorder=0)
+    axis.set(xscale="log", xlabel="frequency rank (log)", ylabel=score_label(panel.column))
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.set_title(panel.title, pad=16)
+    axis.margins(y=0.12)
+    axis.annotate(_counts(rows, groups), (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points",
+                  fontsize=7.5, color="#5b6675")  # fmt: skip
+    _name_extremes(axis, rows, panel.column)
+
+
+def _counts(rows: pd.DataFrame, groups: Sequence[str]) -> str:
+    sizes = rows["group"].value_counts()
+    return " · ".join(f"{brief(group, 14)} {sizes[group]:,}" for group in groups)
+
+
+def _draw_densities(axis: Axes, panel: ScorePanel) -> None:
+    """A curve per group, each with the same area, so that small groups are seen."""
+    rows = panel.seen
+    groups = shown_groups(rows)
+    colours = group_colours(groups)
+    for group in groups:
+        values = rows.loc[rows["group"] == group, panel.column].to_numpy(np.float64)
+        if len(np.unique(values)) >= FEWEST:
+            heights = np.linspace(values.min(), values.max(), 200)
+            density = gaussian_kde(values)(heights)
+            axis.fill_betweenx(heights, density, color=colours[group], alpha=0.25, linewidth=0)
+            axis.plot(density, heights, color=colours[group], linewidth=1.2)
+            axis.axhline(float(np.median(values)), color=colours[group], linewidth=1.2, linestyle=(0, (3, 2)))
+    axis.set_xlim(left=0)
+    axis.axis("off")
+
+
+def _add_legend(figure: Figure, panels: Sequence[ScorePanel]) -> None:
+    names: dict[str, str] = {}
+    for panel in panels:
+        groups = shown_groups(panel.seen)
+        names |= {group: group_colours(groups)[group] for group in groups}
+    handles = [
+        Line2D([], [], color=colour, marker="o", linestyle="", label=f" {brief(group)}")
+        for group, colour in names.items()
+    ]
+    handles.append(Line2D([], [], color="#555555", linestyle=(0, (3, 2)), label=" median of the group"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)))
+
+
+def _name_extremes(axis: Axes, rows: pd.DataFrame, column: str) -> None:
+    """Name the strongest tokens of each polar group where labels have room."""
+    to_fractions = axis.transScale + axis.transLimits
+    taken: list[tuple[float, float]] = []
+    for group in shown_groups(rows):
+        if group == "neutral":
+            continue
+        chosen, below = _extremes(rows, group, column)
+        places = to_fractions.transform(chosen[["rank", column]].to_numpy(np.float64))
+        free = [number for number, place in enumerate(places) if _take(place, taken, below)]
+        for number in free[:NAMED]:
+            _name(axis, chosen.iloc[number], column, left=bool(places[number][0] > 0.75), below=below)
+
+
+def _extremes(rows: pd.DataFrame, group: str, column: str) -> tuple[pd.DataFrame, bool]:
+    """The outermost tokens of a group, on the side of the neutral tokens (or of zero) where it lies."""
+    members = rows[rows["group"] == group]
+    rest = rows.loc[rows["group"] == "neutral", column]
+    below = bool(members[column].median() < (rest.median() if len(rest) else 0.0))
+    return (members.nsmallest if below else members.nlargest)(CANDIDATES, column), below
+
+
+def _take(place: NDArray[np.float64], taken: list[tuple[float, float]], below: bool) -> bool:
+    """Take the place of a label unless one taken before is too near; labels of lower groups hang under their points."""
+    x, y = float(place[0]), float(place[1]) + (-0.05 if below else 0.03)
+    if any(abs(x - a) < 0.24 and abs(y - b) < 0.055 for a, b in taken):
+        return False
+    taken.append((x, y))
+    return True
+
+
+def _name(axis: Axes, token: "pd.Series[Any]", column: str, *, left: bool, below: bool) -> None:
+    axis.annotate(
+        brief(str(token["token"]), 16),
+        (float(token["rank"]), float(token[column])),
+        xytext=(-3 if left else 3, -9 if below else 3),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        fontsize=7.5,
+        color="#222222",
+    )

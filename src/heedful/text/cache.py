@@ -1,0 +1,197 @@
+"""Tokenised corpora as files that processes map into memory instead of reading them: many workers, one copy.
+
+A corpus is tokenised once per store. Token numbers, places, offsets and labels are safetensors, texts are an Arrow
+file; both are mapped, so their pages are shared by all processes of a machine and loaded when they are touched. The
+fingerprint is kept beside them.
+"""
+
+import ctypes
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import pyarrow as pa
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from heedful.config import DataSettings
+from heedful.files import locked, read_json, replacing, sync, write_json
+from heedful.text.corpus import SPLITS, Corpus, Split
+from heedful.text.datasets import DATASETS, data_folder, load_corpus
+from heedful.text.tokenize import Tokenizer, Tokens
+from heedful.text.vocabulary import Vocabulary
+from heedful.version import RESULTS_VERSION, __version__
+
+FORMAT = 1
+"""Raised when the files of a cached corpus change; part of its key, so that other versions do not see each other's."""
+
+FACTS, ARRAYS, TEXTS = "corpus.json", "arrays.safetensors", "{}.arrow"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusFacts:
+    """What can be known of a cached corpus without opening it."""
+
+    key: str
+    fingerprint: str
+    units: int
+    held_out_units: int
+    """Tokens of the test split, which a run traces."""
+    vocabulary: int
+
+
+class MappedTexts(Sequence[str]):
+    """Texts in a mapped Arrow file; each becomes a string when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        with pa.memory_map(str(path)) as file:
+            self._array = pa.ipc.open_file(file).get_batch(0).column(0)  # a view of the mapped file, not a copy
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return tuple(self[row] for row in range(*place.indices(len(self))))
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"There are {len(self)} texts; number {place} is not among them.")
+        return str(self._array[place].as_py(), "utf-8", "surrogatepass")
+
+
+def cached_corpus(data: DataSettings, folder: Path) -> Corpus:
+    """The corpus that the settings name, mapped from the folder; it is tokenised and written there on first use."""
+    return open_corpus(folder / cache_corpus(data, folder).key)
+
+
+def cache_corpus(data: DataSettings, folder: Path) -> CorpusFacts:
+    """Make sure that the folder holds the corpus, and say what it is."""
+    place = folder / corpus_key(data)
+    if not place.is_dir():
+        with locked(folder / f"{place.name}.lock", f"The corpus '{data.source}'"):
+            if not place.is_dir():
+                _write(load_corpus(**data.model_dump()), place)
+                _give_back_memory()
+    return _facts(read_json(place / FACTS))
+
+
+def corpus_facts(data: DataSettings, folder: Path) -> CorpusFacts:
+    """As `cache_corpus`, but writes nothing."""
+    place = folder / corpus_key(data)
+    if place.is_dir():
+        return _facts(read_json(place / FACTS))
+    return _facts_of(load_corpus(**data.model_dump()), place.name)
+
+
+def corpus_key(data: DataSettings) -> str:
+    """The identity of a cached corpus: how it is read, the bytes it is read from, and by which version."""
+    path = source_file(data.source)
+    content = {
+        "data": data.model_dump(mode="json"),
+        "bytes": _hash(path) if path else None,
+        "version": [FORMAT, RESULTS_VERSION, __version__],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def source_file(source: str) -> Path | None:
+    """The file that a corpus is read from, where there is one; a missing file is `load_corpus`'s to complain of."""
+    if source in DATASETS:
+        needed = DATASETS[source].needs
+        path = data_folder() / needed if needed else None
+    else:
+        path = Path(source)
+    return path if path and path.is_file() else None
+
+
+def open_corpus(place: Path) -> Corpus:
+    """A cached corpus, mapped into memory."""
+    facts = read_json(place / FACTS)
+    arrays = load_file(place / ARRAYS)
+    corpus = Corpus(
+        name=facts["name"],
+        **{split: _open_split(place, split, arrays) for split in SPLITS},
+        class_names=tuple(facts["class_names"]),
+        vocabulary=Vocabulary(tuple(facts["tokens"])),
+        tokenizer=Tokenizer(**facts["tokenizer"]),
+        planted=facts["planted"],
+        notices=tuple(facts["notices"]),
+    )
+    vars(corpus)["fingerprint"] = facts["fingerprint"]  # fills the cached property: texts are not hashed again
+    return corpus
+
+
+def _open_split(place: Path, split: str, arrays: dict[str, Any]) -> Split:
+    names = ("numbers", "offsets", "spans")
+    return Split(
+        texts=MappedTexts(place / TEXTS.format(split)),
+        labels=arrays[f"{split}.labels"],
+        tokens=Tokens(**{name: arrays[f"{split}.{name}"] for name in names}),
+    )
+
+
+def _write(corpus: Corpus, place: Path) -> None:
+    """All files of a cached corpus, moved into place together."""
+    with replacing(place) as temporary:
+        temporary.mkdir()
+        arrays: dict[str, Tensor] = {}
+        for name, split in corpus.splits().items():
+            tokens = split.tokens
+            arrays |= {f"{name}.labels": split.labels, f"{name}.numbers": tokens.numbers}
+            arrays |= {f"{name}.offsets": tokens.offsets, f"{name}.spans": tokens.spans}
+            _write_texts(temporary / TEXTS.format(name), split.texts)
+        save_file({name: array.contiguous() for name, array in arrays.items()}, temporary / ARRAYS)
+        write_json(temporary / FACTS, {**_description(corpus), **asdict(_facts_of(corpus, place.name))})
+        sync(temporary)
+
+
+def _write_texts(path: Path, texts: Sequence[str]) -> None:
+    """Bytes, not Arrow strings, so that a text with a lone surrogate survives."""
+    array = pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.large_binary())
+    batch = pa.record_batch({"text": array})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def _description(corpus: Corpus) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "name": corpus.name,
+        "class_names": corpus.class_names,
+        "tokens": corpus.vocabulary.tokens,
+        "tokenizer": {"mode": corpus.tokenizer.mode, "lowercase": corpus.tokenizer.lowercase},
+        "planted": corpus.planted,
+        "notices": corpus.notices,
+    }
+
+
+def _facts_of(corpus: Corpus, key: str) -> CorpusFacts:
+    return CorpusFacts(
+        key=key,
+        fingerprint=corpus.fingerprint,
+        units=sum(len(split.tokens.numbers) for split in corpus.splits().values()),
+        held_out_units=len(corpus.test.tokens.numbers),
+        vocabulary=len(corpus.vocabulary),
+    )
+
+
+def _facts(content: dict[str, Any]) -> CorpusFacts:
+    return CorpusFacts(**{name: content[name] for name in CorpusFacts.__dataclass_fields__})
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _give_back_memory() -> None:
+    """Tokenising leaves the allocator with free pages; a worker that goes on for hours should not keep them."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)

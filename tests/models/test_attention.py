@@ -1,0 +1,100 @@
+"""Attention scores and pooling, by hand and against a loop over tokens."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from heedful.models.attention import additive_scores, dot_scores
+from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention
+from heedful.text.ragged import offsets_of
+
+
+def test_dot_scores_by_hand() -> None:
+    hidden = torch.tensor([[1.0, 2.0], [0.0, -1.0]], dtype=torch.float64)
+    assert dot_scores(hidden, torch.tensor([3.0, 1.0], dtype=torch.float64), 10.0).tolist() == [0.5, -0.1]
+
+
+def test_additive_scores_by_hand() -> None:
+    hidden = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    projection = torch.tensor([[0.5, 9.0], [-0.25, 9.0]], dtype=torch.float64)
+    found = additive_scores(hidden, projection, torch.tensor([2.0, 4.0], dtype=torch.float64), 2.0)
+    assert found.item() == pytest.approx((2 * math.tanh(0.5) + 4 * math.tanh(-0.25)) / 2, abs=1e-15)
+
+
+def test_pooling_by_hand() -> None:
+    """Two documents: (a, b) with scores 0 and ln 3, so weights 1/4 and 3/4; and (a) alone."""
+    hidden = torch.tensor([[4.0, 0.0], [0.0, 8.0]], dtype=torch.float64)
+    scores = torch.tensor([0.0, math.log(3)], dtype=torch.float64)
+    pooled = pool_attention(hidden, scores, torch.tensor([0, 1, 0]), torch.tensor([0, 2, 3]))
+    torch.testing.assert_close(pooled, torch.tensor([[1.0, 6.0], [4.0, 0.0]], dtype=torch.float64))
+
+
+def looped_pooling(hidden: Tensor, scores: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
+    """Document by document, token by token, through autograd."""
+    documents = []
+    for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        weights = torch.softmax(torch.stack([scores[index[j]] for j in range(start, end)]), 0)
+        documents.append(sum(weights[j - start] * hidden[index[j]] for j in range(start, end)))
+    return torch.stack([torch.as_tensor(document) for document in documents])
+
+
+@given(
+    lengths=st.lists(st.integers(1, 6), min_size=1, max_size=5),
+    distinct=st.integers(1, 4),
+    spread=st.sampled_from([0.01, 1.0, 300.0]),
+    seed=st.integers(0, 10_000),
+)
+def test_pooling_and_its_closed_form_gradient_equal_autograd_of_a_loop(
+    lengths: list[int], distinct: int, spread: float, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    index = torch.randint(0, distinct, (sum(lengths),), generator=generator)
+    offsets = offsets_of(torch.tensor(lengths))
+    hidden = torch.randn(distinct, 3, dtype=torch.float64, generator=generator, requires_grad=True)
+    scores = (torch.randn(distinct, dtype=torch.float64, generator=generator) * spread).requires_grad_()
+    direction = torch.randn(len(lengths), 3, dtype=torch.float64, generator=generator)
+    ours, literal = (pool(hidden, scores, index, offsets) for pool in (pool_attention, looped_pooling))
+    torch.testing.assert_close(ours, literal, atol=1e-12, rtol=0)
+    mine = torch.autograd.grad((ours * direction).sum(), (hidden, scores))
+    theirs = torch.autograd.grad((literal * direction).sum(), (hidden, scores), allow_unused=True)
+    for got, expected in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(got, torch.zeros_like(got) if expected is None else expected, atol=1e-10, rtol=0)
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=40))
+def test_distinct_tokens_are_those_of_torch_unique(tokens: list[int]) -> None:
+    given_tokens = torch.tensor(tokens)
+    distinct, index = distinct_tokens(given_tokens, 31)
+    expected, inverse = torch.unique(given_tokens, return_inverse=True)
+    assert distinct.tolist() == expected.tolist()
+    assert index.tolist() == inverse.tolist()
+
+
+def test_gathered_rows_have_a_sparse_gradient_with_the_dense_values() -> None:
+    table = torch.randn(5, 3, requires_grad=True)
+    rows = torch.tensor([0, 3])
+    (gather_rows(table, rows) ** 2).sum().backward()
+    assert table.grad is not None
+    assert table.grad.is_sparse
+    expected = torch.zeros(5, 3).index_copy_(0, rows, 2 * table.detach()[rows])
+    torch.testing.assert_close(table.grad.to_dense(), expected)
+
+
+@pytest.mark.parametrize("dropout", [0.5, 0.25, 0.1, 0.3])
+def test_keep_masks_drop_the_asked_share_and_keep_the_mean(dropout: float) -> None:
+    mask = keep_mask(torch.Size([400, 500]), dropout, torch.Generator().manual_seed(0))
+    kept = mask.unique().tolist()
+    assert kept[0] == 0.0
+    assert kept[1:] == [pytest.approx(1 / (1 - dropout), rel=1e-4)]
+    assert (mask == 0).double().mean().item() == pytest.approx(dropout, abs=5 * math.sqrt(0.25 / 200_000))
+    neighbours = ((mask[:, 1:] > 0) == (mask[:, :-1] > 0)).double().mean().item()
+    assert neighbours == pytest.approx(dropout**2 + (1 - dropout) ** 2, abs=0.006)
+
+
+def test_equal_generators_draw_equal_masks() -> None:
+    first, second = (keep_mask(torch.Size([7, 9]), 0.5, torch.Generator().manual_seed(3)) for _ in range(2))
+    assert torch.equal(first, second)

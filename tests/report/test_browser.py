@@ -1,0 +1,87 @@
+"""The report in a real browser."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = [
+    pytest.mark.xdist_group("report"),
+    pytest.mark.skipif(
+        BROWSER is None or DRIVER is None, reason="chromium and chromedriver are not installed: no browser to look with"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory, hostile_page: Path) -> Iterator[webdriver.Chrome]:
+    """A browser without a window that has opened the hostile report."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER or ""
+    for argument in (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={tmp_path_factory.mktemp('browser')}",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    try:
+        driver.get(hostile_page.as_uri())
+        yield driver
+    finally:
+        driver.quit()
+
+
+def test_the_answer_and_the_verdicts_come_first(browser: webdriver.Chrome) -> None:
+    headings = [heading.text for heading in browser.find_elements(By.TAG_NAME, "h2")]
+    assert headings[0] == "Verdicts"
+    assert browser.find_element(By.CLASS_NAME, "answer").text
+    claims = [mark.text.split()[0] for mark in browser.find_elements(By.CLASS_NAME, "mark")]
+    assert claims == ["C1", "C2", "C8"]
+
+
+def test_nothing_runs_and_nothing_complains(browser: webdriver.Chrome) -> None:
+    assert browser.execute("getLog", {"type": "browser"})["value"] == []
+    assert browser.find_elements(By.TAG_NAME, "script") == []
+    assert browser.find_elements(By.TAG_NAME, "img") == []
+
+
+def test_nothing_but_the_file_is_loaded(browser: webdriver.Chrome) -> None:
+    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert all(str(name).startswith("data:") for name in loaded)
+
+
+def test_figures_are_drawn(browser: webdriver.Chrome) -> None:
+    drawings = browser.find_elements(By.CSS_SELECTOR, "figure svg")
+    assert len(drawings) == 4
+    assert all(drawing.size["width"] > 200 and drawing.size["height"] > 100 for drawing in drawings)
+    glyphs = browser.execute_script(
+        "return [...document.querySelectorAll('figure svg use')].filter(use => use.getBBox().width > 0).length"
+    )
+    assert glyphs > 50
+
+
+@pytest.mark.parametrize("width", [400, 800, 1400])
+def test_the_page_fits_its_width(browser: webdriver.Chrome, width: int) -> None:
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    inner, content = browser.execute_script("return [innerWidth, document.documentElement.scrollWidth]")
+    assert inner == width
+    assert content <= width

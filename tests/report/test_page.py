@@ -1,0 +1,197 @@
+"""One HTML file that needs nothing else, escapes everything, and shows the verdicts first."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from heedful.analysis.statistics import Estimate
+from heedful.claims import Verdict
+from heedful.report.page import Picture, Report, render
+from heedful.report.strips import Example, Piece
+from heedful.studies.audit import Audit
+
+pytestmark = pytest.mark.xdist_group("report")  # one worker makes the report
+
+VOID = {"meta", "br", "img", "link", "hr", "input", "use", "image", "path"}
+SCRIPT = "<script>alert(1)</script>"
+IMAGE = '"><img src=x onerror=alert(1)>'
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a page holds: elements, attributes and text; an element that is closed out of turn is an error."""
+
+    open_elements: list[str] = field(default_factory=list)
+    elements: Counter[str] = field(default_factory=Counter)
+    attributes: list[tuple[str, str]] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    @classmethod
+    def of(cls, html: str) -> "Page":
+        page = cls()
+        page.feed(html)
+        page.close()
+        return page
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements[tag] += 1
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open_elements.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements[tag] += 1
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open_elements.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.said).split())
+
+
+@pytest.fixture(scope="module")
+def html(hostile_page: Path) -> str:
+    return hostile_page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page.of(html)
+
+
+def test_the_page_names_no_address(html: str, page: Page) -> None:
+    assert not re.search(r"(https?|ftp|wss?|javascript):", html)
+    leading = {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}
+    addresses = [value for name, value in page.attributes if name in leading]
+    assert addresses
+    assert all(address.startswith(("#", "data:image/png;base64,")) for address in addresses)
+    assert not re.search(r"@import|url\((?!#)", html)
+
+
+def test_the_page_has_no_code(page: Page) -> None:
+    assert page.elements["script"] == page.elements["img"] == page.elements["iframe"] == 0
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert ("content", policy) in page.attributes
+
+
+def test_texts_and_class_names_are_shown_as_they_are(page: Page) -> None:
+    assert f"towards {SCRIPT}" in page.text
+    assert f"towards {IMAGE}" in page.text
+    assert "towards {{ 7 * 7 }} & $x$" in page.text
+    assert f"label {SCRIPT}" in page.text
+
+
+def test_every_element_is_closed_in_its_turn(page: Page) -> None:
+    assert page.open_elements == []
+    assert page.elements["html"] == page.elements["main"] == page.elements["title"] == 1
+
+
+def test_no_name_is_given_twice(page: Page) -> None:
+    counts = Counter(value for name, value in page.attributes if name == "id")
+    assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_every_reference_within_the_page_has_its_target(html: str, page: Page) -> None:
+    targets = {value for name, value in page.attributes if name == "id"}
+    references = set(re.findall(r"url\(#([^)]+)\)", html)) | set(re.findall(r'href="#([^"]+)"', html))
+    assert references
+    assert references <= targets
+
+
+def test_sections_come_in_their_order(html: str) -> None:
+    places = [
+        html.index(f'<section id="{name}">') for name in ("verdicts", "accuracy", "figures", "tokens", "examples")
+    ]
+    assert places == sorted(places)
+    assert html.index('class="answer"') < places[0]
+
+
+def test_the_audit_leaves_tables_and_figures_beside_the_page(hostile_audit: Audit) -> None:
+    folder = hostile_audit.report.parent
+    tables = {path.name for path in (folder / "tables").iterdir()}
+    assert {f"{name}.{kind}" for name in ("tokens", "verdicts") for kind in ("csv", "parquet", "tex")} <= tables
+    assert len(list((folder / "figures").iterdir())) == 12
+
+
+def make_report(**changes: object) -> Report:
+    verdict = Verdict(
+        claim="C1",
+        statement="Claims <b>this</b>.",
+        decision="does not hold",
+        statistic="share",
+        estimate=Estimate(value=0.25, low=0.125, high=0.5, count=8),
+        threshold=0.9,
+        words="Only a quarter.",
+    )
+    example = Example(
+        attends=[Piece(text="a&b", shade=0.5, note="attention weight 0.500"), Piece(text="\n ")],
+        uses=[Piece(text="a&b", shade=-1.0, note="pull -1.00")],
+        predicted="positive",
+        probability=0.875,
+        label="negative",
+        why="surest mistake",
+        cut=1234,
+    )
+    values: dict[str, object] = {
+        "title": "a < b",
+        "answer": "No.",
+        "summary": "Because.",
+        "verdicts": [verdict],
+        "accuracy": Estimate(value=0.8125, low=0.7, high=0.9, count=1600),
+        "baseline": 0.5,
+        "pictures": [Picture(title="A picture", caption="See.", svg="<svg></svg>")],
+        "strongest": {"positive": pd.DataFrame({"token": ["<br>"], "polarity": ["+1.00"]})},
+        "examples": [example],
+        "notices": ["3 rows left out."],
+        "facts": {"Data": {"source": "x.csv", "text_column": None}},
+    }
+    return Report(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_the_numbers_of_a_report_are_on_its_page() -> None:
+    shown = Page.of(render(make_report())).text
+    assert "C1 does not hold Only a quarter." in shown
+    assert "share: 0.250 [0.125, 0.500], line at 0.9, 8 tokens" in shown
+    assert "Test accuracy 81.2 % [70.0, 90.0] on 1,600 texts" in shown
+    assert "always guessing the commonest class would give 50.0 %" in shown
+    assert "surest mistake predicted positive (87.5 %) label negative 1,234 more tokens are not shown" in shown
+    assert "3 rows left out." in shown
+    assert "a < b: can you trust attention" in shown
+    assert "text_column –" in shown
+
+
+def test_shades_are_colours_of_their_strength() -> None:
+    html = render(make_report())
+    assert '<span style="background:rgba(230,159,0,0.500)" title="attention weight 0.500">a&amp;b</span>\n ' in html
+    assert '<span style="background:rgba(213,94,0,0.750)" title="pull -1.00">a&amp;b</span>' in html
+
+
+def test_a_verdict_without_numbers_has_no_scale() -> None:
+    empty = Verdict(
+        claim="C2",
+        statement="s",
+        decision="undecided",
+        statistic="AUC",
+        estimate=None,
+        threshold=0.7,
+        words="There are too few words to tell.",
+    )
+    html = render(make_report(verdicts=[empty], notices=[], examples=[]))
+    assert 'class="scale"' not in html
+    assert "There are too few words to tell." in html
+    assert 'class="notices"' not in html

@@ -1,0 +1,87 @@
+"""Strips show the original characters with the trace's numbers."""
+
+import pytest
+import torch
+
+from heedful.report.strips import MOST_UNITS, Piece, make_example, own_polarity, telling_instances
+from heedful.traces import Trace
+
+
+def trace_of(
+    polarity: list[list[float]], *, offsets: list[int], weights: list[float], labels: list[int] | None = None
+) -> Trace:
+    return Trace.from_arrays(
+        offsets=offsets,
+        polarity_scores=polarity,
+        attention_weights=weights,
+        bias=[0.0] * len(polarity[0]),
+        labels=labels,
+        class_names=["negative", "positive", "mixed"][: len(polarity[0])],
+    )
+
+
+ONE = trace_of([[0.0, 4.0], [0.0, -2.0], [0.0, 0.0]], offsets=[0, 3], weights=[0.5, 0.25, 0.25], labels=[0])
+TEXT = "  So good, 😀"
+SPANS = torch.tensor([[2, 4], [5, 9], [9, 10]])
+
+
+def test_the_pull_is_towards_the_predicted_class() -> None:
+    assert own_polarity(ONE).tolist() == [4.0, -2.0, 0.0]
+    assert own_polarity(trace_of([[0.0, -1.0]], offsets=[0, 1], weights=[1.0])).tolist() == [1.0]
+
+
+def test_the_pull_of_several_classes_is_against_the_mean_of_the_others() -> None:
+    assert own_polarity(trace_of([[5.0, 1.0, 3.0]], offsets=[0, 1], weights=[1.0])).tolist() == [3.0]
+
+
+def test_an_example_shades_the_text_as_it_was_written() -> None:
+    example = make_example(ONE, 0, TEXT, SPANS, "why")
+    assert example.attends == [
+        Piece(text="So", shade=1.0, note="attention weight 0.500"),
+        Piece(text=" "),
+        Piece(text="good", shade=0.5, note="attention weight 0.250"),
+        Piece(text=",", shade=0.5, note="attention weight 0.250"),
+    ]
+    assert [piece.shade for piece in example.uses] == [1.0, None, -0.5, 0.0]
+    assert [piece.note for piece in example.uses] == ["pull +4.00", "", "pull -2.00", "pull +0.00"]
+    assert (example.predicted, example.label, example.why, example.cut) == ("positive", "negative", "why", 0)
+    assert example.probability == pytest.approx(1 / (1 + 2.718281828459045**-1.5))
+
+
+def test_a_long_text_is_cut_and_says_by_how_much() -> None:
+    units = MOST_UNITS + 7
+    long = trace_of([[0.0, 1.0]] * units, offsets=[0, units], weights=[1 / units] * units)
+    spans = torch.arange(units)[:, None] * 2 + torch.tensor([0, 1])
+    example = make_example(long, 0, "x " * units, spans, "long")
+    assert len([piece for piece in example.attends if piece.shade is not None]) == MOST_UNITS
+    assert example.cut == 7
+    assert example.label is None
+
+
+def test_telling_instances_are_the_surest_of_each_class_mistakes_and_partings() -> None:
+    polarity = [[0.0, 5.0], [0.0, 1.0], [0.0, -4.0], [0.0, 3.0], [0.0, 2.0], [0.0, 0.1]]
+    trace = trace_of(
+        polarity, offsets=[0, 1, 2, 3, 4, 6], weights=[1.0, 1.0, 1.0, 1.0, 0.4, 0.6], labels=[1, 1, 0, 0, 1]
+    )
+    assert telling_instances(trace) == [
+        (2, "surest for negative"),
+        (0, "surest for positive"),
+        (3, "surest mistake"),
+        (4, "attention and use part here"),
+    ]
+
+
+def test_attention_and_use_do_not_part_by_a_hair() -> None:
+    trace = trace_of([[0.0, 2.0], [0.0, 2.01]], offsets=[0, 2], weights=[0.5, 0.5])
+    assert [why for _, why in telling_instances(trace)] == ["surest for positive"]
+
+
+def test_no_more_instances_are_told_than_asked_for() -> None:
+    count = 30
+    trace = trace_of(
+        [[0.0, 0.5 + number] for number in range(count)],
+        offsets=list(range(count + 1)),
+        weights=[1.0] * count,
+        labels=[0] * count,
+    )
+    assert len(telling_instances(trace, most=5)) <= 5

@@ -1,0 +1,127 @@
+"""The papers' numbers as data, spot-checked against what the notes on the papers say."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from heedful.studies import serrano2019_corpora, sun2020_facts
+from heedful.studies.statistics import corpus_statistics, print_statistics
+from heedful.studies.sun2020_facts import GROUP_SIZES, MODELS, SCALES, TABLE_1, TABLE_2, accuracy
+from heedful.studies.table1 import beside_the_paper
+from heedful.text.corpus import Corpus, build_corpus
+from heedful.text.datasets import DATASETS
+from heedful.text.named import IMDB_SIZES, NEWS_1_SIZES, NEWS_2_SIZES, Sizes
+from heedful.text.tokenize import Tokenizer
+
+
+def test_table_1_has_the_sizes_of_the_notes() -> None:
+    totals = {name: [sum(split.values()) for split in row.sizes.values()] for name, row in TABLE_1.items()}
+    assert totals["sst"] == [6920, 872, 1821]
+    assert totals["imdb"] == [17_212, 4_304, 4_363]
+    assert totals["20news-1"] == [1_236, 310, 387]
+    assert totals["20news-2"] == [2_300, 240, 274]
+    assert [row.vocabulary for row in TABLE_1.values()] == [16_174, 63_311, 17_584, 29_433]
+    assert [row.mean_length for row in TABLE_1.values()] == [18, 183, 185, 187]
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "sizes"),
+    [
+        ("imdb", ("negative", "positive"), IMDB_SIZES),
+        ("20news-1", ("baseball", "hockey"), NEWS_1_SIZES),
+        ("20news-2", ("motorcycles", "med", "guns"), NEWS_2_SIZES),
+    ],
+)
+def test_corpora_are_drawn_in_the_sizes_of_table_1(name: str, classes: tuple[str, ...], sizes: Sizes) -> None:
+    """The text layer may not import the studies, so it holds the sizes again."""
+    for split, row in TABLE_1[name].sizes.items():
+        assert tuple(row[label] for label in classes) == sizes[split]
+
+
+def test_table_2_is_complete() -> None:
+    assert set(TABLE_2) == set(TABLE_1) == set(GROUP_SIZES)
+    assert SCALES == (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10_000.0)
+    for models in TABLE_2.values():
+        assert tuple(models) == MODELS
+        assert all(len(row) == len(SCALES) and all(30 < value < 96 for value in row) for row in models.values())
+
+
+@pytest.mark.parametrize(
+    ("corpus", "model", "score_scale", "printed"),
+    [
+        ("sst", "DP", 10.0, 82.2),
+        ("sst", "DP", 0.001, 55.3),
+        ("sst", "AD", 10_000.0, 80.8),
+        ("imdb", "DP-L", 50.0, 87.2),
+        ("imdb", "DP-A", 20.0, 89.6),
+        ("20news-1", "AD", 0.001, 49.4),
+        ("20news-1", "DP-L", 1.0, 93.0),
+        ("20news-2", "DP", 0.001, 31.8),
+        ("20news-2", "AD", 50.0, 93.8),
+    ],
+)
+def test_cells_of_table_2(corpus: str, model: str, score_scale: float, printed: float) -> None:
+    assert accuracy(corpus, model, score_scale) == printed
+
+
+def test_cells_that_the_paper_does_not_have_are_none() -> None:
+    assert accuracy("sst", "DP", 5.0) is None
+    assert accuracy("agnews", "DP", 10.0) is None
+    assert accuracy("sst", "HAN", 10.0) is None
+
+
+def test_group_sizes_are_those_of_the_notes() -> None:
+    assert tuple(GROUP_SIZES["sst"].values()) == (412, 265, 1384)
+    assert tuple(GROUP_SIZES["imdb"].values()) == (2163, 1900, 5968)
+    assert tuple(GROUP_SIZES["20news-1"].values()) == (957, 557, 1011)
+    assert GROUP_SIZES["20news-2"] == {"motorcycles": 49, "med": 268, "guns": 192, "neutral": 164}
+
+
+def test_every_corpus_of_the_papers_has_a_name_here() -> None:
+    assert set(sun2020_facts.TABLE_1) <= set(DATASETS)
+    assert set(sun2020_facts.WHAT_DIFFERS) == set(sun2020_facts.TABLE_1)
+    assert set(serrano2019_corpora.TABLE_1) <= set(DATASETS)
+    assert set(serrano2019_corpora.STANDS_FOR) <= set(DATASETS)
+    assert set(serrano2019_corpora.STANDS_FOR.values()) == set(serrano2019_corpora.TABLE_1)
+
+
+def test_table_1_of_the_second_paper() -> None:
+    assert [row.words for row in serrano2019_corpora.TABLE_1.values()] == [104, 395, 73, 125]
+    assert [row.test for row in serrano2019_corpora.TABLE_1.values()] == [50_000, 13_548, 650_000, 50_000]
+
+
+@pytest.fixture
+def tiny() -> Corpus:
+    """Called sst, but small: four words and a mark, two of them only in the test split."""
+    texts = (["Good film .", "bad film ."] * 3, [0, 1] * 3)
+    held = (["new Words here .", "bad film ."], [0, 1])
+    splits = {"train": texts, "dev": held, "test": held}
+    return build_corpus(
+        name="sst", splits=splits, class_names=("negative", "positive"), tokenizer=Tokenizer("whitespace")
+    )
+
+
+def test_a_corpus_beside_the_paper_by_hand(tiny: Corpus) -> None:
+    paper = beside_the_paper(tiny)
+    assert paper is not None
+    length, vocabulary, train = paper["columns"][:3]
+    assert (length["ours"], length["paper"], length["same"]) == ("3", "18", False)
+    assert length["why"] == "Marks of punctuation are tokens here; words alone: 2.2."
+    assert (vocabulary["ours"], vocabulary["paper"]) == ("4", "16,174")
+    assert vocabulary["why"].endswith("as the paper takes it: 7.")
+    assert (train["column"], train["ours"], train["paper"]) == ("train: negative/positive", "3/3", "3310/3610")
+    assert "three splits have 16,171 tokens" in paper["remark"]
+
+
+def test_the_statistics_are_printed_with_the_reasons(tiny: Corpus) -> None:
+    console = Console(file=io.StringIO(), width=100)
+    print_statistics(corpus_statistics(tiny), console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "beside Sun & Lu 2020, Table 1" in printed
+    assert "16,174" in printed
+    assert "vocabulary differs: Ours is the training split's" in printed
+
+
+def test_other_corpora_stand_beside_no_paper(small_corpus: Corpus) -> None:
+    assert beside_the_paper(small_corpus) is None

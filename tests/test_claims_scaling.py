@@ -1,0 +1,154 @@
+"""Claims about λ and about other models, on tables made by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heedful.analysis.statistics import area, bootstrap
+from heedful.claims import CLAIMS, Decision, judge
+from heedful.claims.scaling import accuracy_difference, over_runs, weakest_variant
+from heedful.studies.sun2020.measures import bootstrap_area, clarity, pooling_agreement, separation
+from heedful.traces import Trace
+
+
+def row(scale: float, seed: int = 0, model: str = "DP", **changes: float | None) -> dict[str, object]:
+    """A run in which everything is as the paper has it, unless it is changed."""
+    usual: dict[str, float | None] = {
+        "test_accuracy": 0.6 if scale <= 1 else 0.82,
+        "alignment": -3.0,
+        "separation": 0.9,
+        "signs": 0.98,
+        "parting": 0.1,
+        "magnitude": 9.0 if scale >= 100 else 6.0,
+        "asymmetry": -0.3,
+        "pooling": 0.995 if scale >= 100 else None,
+        "local_separation": 0.8 if model == "DP-L" else None,
+        "local_signs": 0.95 if model == "DP-L" else None,
+        "clarity": 0.1 if model == "DP-L" else None,
+    }
+    values = usual | changes
+    bounded = {
+        f"{name}{end}": None if value is None else value + shift
+        for name, value in values.items()
+        if name != "alignment"
+        for end, shift in (("_low", -0.01), ("", 0.0), ("_high", 0.01))
+    }
+    return {"model": model, "scale": scale, "seed": seed, "classes": 2, "alignment": values["alignment"], **bounded}
+
+
+def study(**changes: float | None) -> pd.DataFrame:
+    """DP at four λ and the other models at λ = 10, three seeds that differ a little."""
+    scales = [(scale, "DP") for scale in (1.0, 10.0, 100.0, 10000.0)]
+    models = [(10.0, model) for model in ("DP-L", "DP-A", "AD")]
+    rows = [row(scale, seed, model, **changes) for scale, model in scales + models for seed in range(3)]
+    table = pd.DataFrame(rows)
+    return table.assign(test_accuracy=table["test_accuracy"] + 0.001 * table["seed"] * (table["scale"] > 1))
+
+
+def decision(claim: str, table: pd.DataFrame) -> Decision:
+    return judge((claim,), {"scaling": table})[0].decision
+
+
+SCALING = ("C3", "C4", "C4b", "C4c", "C9", "C9b", "C11", "C11b", "C12")
+
+
+@pytest.mark.parametrize("claim", SCALING)
+def test_the_papers_pattern_makes_every_claim_hold(claim: str) -> None:
+    assert decision(claim, study()) == "holds"
+
+
+@pytest.mark.parametrize(
+    ("claim", "changes"),
+    [
+        ("C3", {"parting": 0.9}),
+        ("C4", {"test_accuracy": 0.8}),
+        ("C4c", {"pooling": 0.9}),
+        ("C9", {"local_separation": 0.5}),
+        ("C9b", {"signs": 0.6}),
+        ("C11b", {"asymmetry": 0.3}),
+        ("C12", {"clarity": -0.2}),
+    ],
+)
+def test_the_opposite_pattern_refutes_it(claim: str, changes: dict[str, float]) -> None:
+    assert decision(claim, study(**changes)) == "does not hold"
+
+
+def test_a_very_large_scale_that_is_better_refutes_c4b() -> None:
+    table = study()
+    table.loc[table["scale"] == 10000.0, "test_accuracy"] += 0.1
+    assert decision("C4b", table) == "does not hold"
+
+
+def test_smaller_polarity_at_large_scale_refutes_c11() -> None:
+    table = study()
+    for end in ("", "_low", "_high"):
+        table.loc[table["scale"] == 100.0, f"magnitude{end}"] /= 3
+    assert decision("C11", table) == "does not hold"
+
+
+@pytest.mark.parametrize("claim", SCALING)
+def test_without_runs_nothing_is_decided_and_the_words_say_why(claim: str) -> None:
+    (verdict,) = judge((claim,), {"scaling": study().query("scale == 5")})
+    assert verdict.decision == "undecided"
+    assert verdict.words == CLAIMS[claim].silence
+
+
+def test_the_side_of_the_alignment_counts() -> None:
+    mirrored = study(alignment=3.0, parting=0.9)
+    (verdict,) = judge(("C3",), {"scaling": mirrored})
+    assert verdict.estimate is not None
+    assert verdict.estimate.value == pytest.approx(0.9)
+
+
+def test_seeds_are_averaged_before_the_interval_is_drawn() -> None:
+    table = pd.DataFrame([row(100.0, seed, parting=value) for seed in (0, 1) for value in (0.2, 0.4)])
+    found = over_runs(table, "parting")
+    assert found is not None
+    assert found.value == pytest.approx(0.3)
+    assert (found.low, found.high) == (pytest.approx(0.29), pytest.approx(0.31))  # seeds agree: only tokens vary
+    assert found.count == 4
+
+
+def test_one_seed_has_the_interval_of_two_shares_of_test_texts() -> None:
+    first, second = (pd.DataFrame([row(scale)]) for scale in (10.0, 1.0))
+    found = accuracy_difference(first, second)
+    assert found is not None
+    assert found.value == pytest.approx(0.22)
+    assert found.high - found.value == pytest.approx(0.01 * np.sqrt(2))
+
+
+def test_plain_attention_is_a_variant_only_with_several_classes() -> None:
+    table = pd.DataFrame([row(10.0, model="DP", separation=0.1), row(10.0, model="AD", separation=0.8)])
+    two = weakest_variant("separation")({"scaling": table})
+    three = weakest_variant("separation")({"scaling": table.assign(classes=3)})
+    assert two is not None
+    assert three is not None
+    assert (two.value, three.value) == (pytest.approx(0.8), pytest.approx(0.1))
+
+
+def test_the_fast_bootstrap_is_the_slow_one() -> None:
+    rng = np.random.default_rng(1)
+    high, low = rng.integers(0, 9, 40).astype(float), rng.integers(0, 7, 30).astype(float)  # many ties
+    assert bootstrap_area(high, low) == bootstrap(area, high, low)
+
+
+def test_clarity_is_the_difference_of_two_separations() -> None:
+    rng = np.random.default_rng(2)
+    whole = pd.DataFrame({"group": ["positive"] * 20 + ["neutral"] * 20, "attention": rng.normal(size=40)})
+    part = whole.assign(attention=rng.normal(size=40))
+    one, other, found = separation(whole), separation(part), clarity(whole, part)
+    assert one is not None
+    assert other is not None
+    assert found is not None
+    assert found.value == pytest.approx(one.value - other.value)
+
+
+def test_pooling_agreement_by_hand() -> None:
+    """Text one: the mean says class 1, attention class 0. Text two: both say class 1."""
+    trace = Trace.from_arrays(
+        offsets=[0, 2, 4],
+        polarity_scores=[[0.0, -1.0], [0.0, 3.0], [0.0, 1.0], [0.0, 1.0]],
+        attention_weights=[0.9, 0.1, 0.5, 0.5],
+        bias=[0.0, 0.0],
+    )
+    assert pooling_agreement(trace).value == 0.5

@@ -1,0 +1,92 @@
+"""A run is a value: both ways through TOML and JSON, changed by dotted names, identified by its digest."""
+
+from pathlib import Path
+
+import pytest
+
+from heedful.config import DataSettings, ModelSettings, RunSettings
+from heedful.errors import ConfigError
+from heedful.version import RESULTS_VERSION
+
+CHANGED = RunSettings().override(
+    ["model.encoder=lstm", "model.score_scale=100", "training.patience=3", "data.source=some file.csv"]
+)
+
+
+@pytest.mark.parametrize("name", ["run.toml", "run.json"])
+@pytest.mark.parametrize("settings", [RunSettings(), CHANGED])
+def test_settings_survive_a_file(tmp_path: Path, name: str, settings: RunSettings) -> None:
+    settings.write(tmp_path / name)
+    assert RunSettings.read(tmp_path / name) == settings
+
+
+def test_what_a_file_does_not_name_has_its_default(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("[model]\nscore_scale = 1\n")
+    assert RunSettings.read(tmp_path / "run.toml") == RunSettings(model=ModelSettings(score_scale=1))
+
+
+def test_settings_are_frozen_and_can_be_keys() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        RunSettings().model.score_scale = 3.0  # type: ignore[misc]
+    assert {RunSettings(): 1}[RunSettings()] == 1
+
+
+def test_every_setting_is_part_of_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = ["data.seed=1", "model.encoder=lstm", "model.readout_range=0.5", "training.seed=1", "training.threads=2"]
+    digests = {RunSettings().override([change]).digest("data") for change in changes}
+    digests |= {RunSettings().digest("data"), RunSettings().digest("other data")}
+    monkeypatch.setattr("heedful.config.RESULTS_VERSION", RESULTS_VERSION + 1)
+    digests.add(RunSettings().digest("data"))
+    assert len(digests) == len(changes) + 3
+
+
+def test_equal_settings_written_differently_are_the_same_run() -> None:
+    first, second = RunSettings().override(["model.score_scale=100"]), RunSettings().change({"model.score_scale": 1e2})
+    assert first.digest("data") == second.digest("data")
+
+
+def test_none_unsets_what_can_be_unset_and_is_a_word_elsewhere() -> None:
+    found = CHANGED.override(["training.patience=none", "model.encoder=none"])
+    assert (found.training.patience, found.model.encoder) == (None, "none")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("model.scale=3", "There is no setting 'model.scale'; did you mean 'model.score_scale'?"),
+        ("score_scale=3", "There is no setting 'score_scale'; did you mean 'model.score_scale'?"),
+        ("modle.score_scale=3", "There is no group of settings 'modle'; known: data, model, training."),
+        ("model.score_scale=-1", "Setting 'model.score_scale' is -1: input should be greater than 0."),
+        ("model.score_scale=nan", "Setting 'model.score_scale' is nan: input should be a finite number."),
+        ("model.encoder=gru", "Setting 'model.encoder' is 'gru': input should be 'none', 'affine' or 'lstm'."),
+        ("model=3", "'model' is a group of settings, not 3"),
+        ("model.score_scale", "A setting is changed by name=value, such as model.score_scale=100; got"),
+        ("=3", "A setting is changed by name=value"),
+    ],
+)
+def test_a_wrong_change_is_answered_with_a_sentence(change: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        RunSettings().override([change])
+    assert sentence in str(caught.value)
+
+
+def test_all_wrong_values_are_named_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"'min_count' is 0.*'seed' is -1|'seed' is -1.*'min_count' is 0"):
+        DataSettings.of({"min_count": 0, "seed": -1})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("run.yaml", "", "Settings are read from .toml or .json, not from 'run.yaml'."),
+        ("run.toml", "[model", "cannot be read"),
+        ("run.json", "[]", "must hold a table of settings, not list"),
+    ],
+)
+def test_a_file_that_is_no_settings_is_answered_with_a_sentence(
+    tmp_path: Path, name: str, content: str, sentence: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        RunSettings.read(tmp_path / name)
+    assert sentence in str(caught.value)

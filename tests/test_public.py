@@ -1,0 +1,52 @@
+"""The public surface: few names, sorted, each importable, and nothing heavy loaded by importing the package."""
+
+import subprocess
+import sys
+
+import heedful
+
+NAMES = [
+    "Corpus",
+    "HeedfulError",
+    "Trace",
+    "__version__",
+    "audit",
+    "first_flips",
+    "fit",
+    "flow_terms",
+    "load_corpus",
+    "load_model",
+    "minimum_flips",
+    "save_model",
+    "single_erasure",
+    "token_scores",
+    "trace",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert heedful.__all__ == NAMES
+    assert dir(heedful) == NAMES
+
+
+def test_every_public_name_is_what_it_says() -> None:
+    for name in NAMES:
+        found = getattr(heedful, name)
+        assert name == "__version__" or found.__name__ == name
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(heedful, "attention")
+
+
+def test_importing_heedful_loads_nothing_heavy() -> None:
+    code = "import heedful, sys; print(sorted({'torch', 'pandas', 'numpy', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_submodules_do_not_shadow_public_functions() -> None:
+    """`heedful.trace` stays the function after `heedful.tracing` and `heedful.traces` are imported."""
+    code = "import heedful.studies.audit, heedful; print(heedful.trace.__module__, heedful.audit.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["heedful.tracing", "heedful.studies.audit"]

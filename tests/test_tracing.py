@@ -1,0 +1,113 @@
+"""From model and text to trace: batched equals one by one, logits equal the model's, equal tokens tie exactly."""
+
+import pytest
+import torch
+
+import heedful.tracing
+from heedful.errors import InputError
+from heedful.probes.scores import token_scores
+from heedful.text.corpus import Corpus
+from heedful.text.datasets import load_corpus
+from heedful.text.synthetic import binary
+from heedful.tracing import trace, trace_texts, trace_vocabulary
+from heedful.training.loop import fit
+
+ENCODERS = ["none", "affine", "lstm"]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return binary(name="small", seed=0, size=300)
+
+
+def quick(corpus: Corpus, encoder: str) -> "heedful.tracing.FlatClassifier":
+    return fit(corpus, encoder=encoder, embedding_size=12, hidden_size=10, epochs=2)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_batched_trace_equals_the_trace_of_each_document_alone(
+    corpus: Corpus, encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = quick(corpus, encoder)
+    monkeypatch.setattr(heedful.tracing, "UNITS_AT_ONCE", 100)
+    whole = trace(model, corpus.test)
+    for number in range(0, len(corpus.test), 97):
+        alone, _ = trace_texts(model, [corpus.test.texts[number]])
+        place = whole.instance(number)
+        torch.testing.assert_close(alone.attention_scores, whole.attention_scores[place], atol=1e-9, rtol=0)
+        torch.testing.assert_close(alone.polarity_scores, whole.polarity_scores[place], atol=1e-9, rtol=0)
+        torch.testing.assert_close(alone.logits[0], whole.logits[number], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_the_trace_gives_the_models_own_logits_in_order(corpus: Corpus, encoder: str) -> None:
+    model = quick(corpus, encoder)
+    found = trace(model, corpus.test)
+    expected = model.double()(corpus.test.batch(torch.arange(len(corpus.test))))
+    torch.testing.assert_close(found.logits, expected.detach(), atol=1e-10, rtol=0)
+    assert found.labels is not None
+    assert found.labels.tolist() == corpus.test.labels.tolist()
+    assert found.units is not None
+    assert " ".join(found.units[found.instance(5)]) == corpus.test.texts[5]
+
+
+def test_equal_tokens_tie_exactly_without_context(corpus: Corpus) -> None:
+    found = trace(quick(corpus, "affine"), corpus.test)
+    numbers = corpus.test.tokens.numbers
+    repeated = numbers.bincount().argmax()
+    assert len(found.attention_scores[numbers == repeated].unique()) == 1
+    assert len(found.polarity_scores[numbers == repeated].unique(dim=0)) == 1
+
+
+def test_global_scores_are_those_of_the_formulas(corpus: Corpus) -> None:
+    model = quick(corpus, "none")
+    table = token_scores(model, corpus)
+    embedding = model.embedding.detach().double()
+    attention = embedding @ model.attention.context_vector.detach().double() / 10
+    polarity = embedding @ model.readout_weight.detach().double()[0]
+    assert table["attention"].tolist() == pytest.approx(attention.tolist(), abs=1e-12)
+    assert table["polarity"].tolist() == pytest.approx(polarity.tolist(), abs=1e-12)
+
+
+def test_local_scores_are_means_over_occurrences(corpus: Corpus) -> None:
+    model = quick(corpus, "lstm")
+    table = token_scores(model, corpus, "local")
+    found = trace(model, corpus.train)
+    for number in (1, 17, 400):
+        here = corpus.train.tokens.numbers == number
+        assert table["attention"][number] == pytest.approx(float(found.attention_scores[here].mean()), abs=1e-12)
+        assert table["polarity"][number] == pytest.approx(float(found.polarity_scores[here, 1].mean()), abs=1e-12)
+    assert table.loc[0, ["attention", "polarity"]].isna().all()
+
+
+def test_local_and_global_scores_agree_without_context(corpus: Corpus) -> None:
+    model = quick(corpus, "none")
+    both = [token_scores(model, corpus, scope)["polarity"][1:].tolist() for scope in ("global", "local")]
+    assert both[0] == pytest.approx(both[1], abs=1e-10)
+
+
+def test_the_vocabulary_is_traced_as_documents_of_one_unit(corpus: Corpus) -> None:
+    found = trace_vocabulary(quick(corpus, "lstm"))
+    assert len(found) == len(corpus.vocabulary)
+    assert found.attention_weights.unique().tolist() == [1.0]
+
+
+def test_a_text_without_a_word_is_refused(corpus: Corpus) -> None:
+    with pytest.raises(InputError, match="A text needs at least one word"):
+        trace_texts(quick(corpus, "none"), ["   "])
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_text_of_100_000_words_and_one_of_one_word_are_traced(corpus: Corpus, encoder: str) -> None:
+    model = quick(corpus, encoder)
+    found, tokens = trace_texts(model, ["window " * 100_000, "😀"])
+    assert found.lengths.tolist() == [100_000, 1]
+    assert float(found.attention_weights[:100_000].sum()) == pytest.approx(1, abs=1e-9)
+    assert tokens.spans[-1].tolist() == [0, 1]
+
+
+def test_a_scale_of_a_thousandth_gives_a_trace_without_nan() -> None:
+    corpus = load_corpus((["good film", "bad film", "fine plot", "poor plot"] * 8, ["p", "n"] * 16))
+    found = trace(fit(corpus, score_scale=0.001, epochs=2), corpus.test)
+    assert found.logits.isfinite().all()
+    assert found.attention_weights.isfinite().all()

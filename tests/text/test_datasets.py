@@ -1,0 +1,56 @@
+"""Corpora by name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.errors import DataError
+from heedful.text.datasets import DATASETS, data_folder, load_corpus
+
+
+def test_sst_has_the_sizes_of_the_paper(data_folder: Path) -> None:
+    assert data_folder.is_dir()
+    corpus = load_corpus("sst", seed=5)
+    assert corpus.class_names == ("negative", "positive")
+    assert [len(split) for split in corpus.splits().values()] == [6920, 872, 1821]
+    assert corpus.train.labels.bincount().tolist() == [3310, 3610]
+    assert corpus.dev.labels.bincount().tolist() == [428, 444]
+    assert corpus.test.labels.bincount().tolist() == [912, 909]
+    assert corpus.train.surface(0) == corpus.train.texts[0].split()
+
+
+def test_a_corpus_that_is_not_at_hand_says_where_to_put_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
+    assert not DATASETS["sst"].available
+    with pytest.raises(DataError, match=r"'sst2_tree\.jsonl\.gz' is not in the data folder .* or set HEEDFUL_DATA"):
+        load_corpus("sst")
+
+
+def test_the_data_folder_is_in_the_cache_unless_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEEDFUL_DATA", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert data_folder() == tmp_path / ".cache" / "heedful" / "data"
+
+
+@pytest.mark.parametrize("name", ["synthetic-1", "synthetic-2", "synthetic-skew", "synthetic-multi"])
+def test_made_corpora_are_always_at_hand(name: str) -> None:
+    assert DATASETS[name].available
+    assert DATASETS[name].name == name
+    assert DATASETS[name].needs is None
+
+
+def test_the_seed_draws_a_made_corpus() -> None:
+    corpus = load_corpus("synthetic-skew", seed=1)
+    assert corpus.name == "synthetic-skew"
+    assert corpus.train.labels.bincount().tolist() == [1_200, 10_800]
+    assert corpus.train.texts != load_corpus("synthetic-skew", seed=2).train.texts
+
+
+@pytest.mark.parametrize(
+    "option", [{"text_column": "x"}, {"tokenizer": "whitespace"}, {"lowercase": False}, {"min_count": 2}]
+)
+def test_what_cannot_be_set_for_a_named_corpus_is_refused(option: dict[str, Any]) -> None:
+    (name,) = option
+    with pytest.raises(DataError, match=rf"'synthetic-1' comes with its columns and tokens: {name} cannot be set"):
+        load_corpus("synthetic-1", **option)
