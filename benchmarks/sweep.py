@@ -16,7 +16,7 @@ from heedful.text.cache import cache_corpus
 from heedful.text.datasets import DATASETS, data_folder
 
 RUNS = 16
-EPOCHS = 12
+EPOCHS = 20
 LISTED = 10_000
 
 HOLD = """

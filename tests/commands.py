@@ -11,17 +11,7 @@ import numpy as np
 import heedful
 from heedful.text.synthetic import words
 
-# Registers the commands whether or not the command line does so already.
-APP = """
-from heedful import cli
-from heedful.commands.runs import runs_app
-from heedful.commands.sweep import sweep
-cli.app.add_typer(runs_app, name="runs")
-cli.app.command()(sweep)
-cli.main()
-"""
-
-COMMAND = [sys.executable, "-c", APP]
+COMMAND = [sys.executable, "-m", "heedful.cli"]
 
 
 def environment() -> dict[str, str]:

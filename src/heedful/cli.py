@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.commands.data import fetch_data
+from heedful.commands.erase import erase
+from heedful.commands.runs import runs_app
+from heedful.commands.sweep import sweep
 from heedful.errors import HeedfulError
 from heedful.version import __version__
 
@@ -26,6 +30,7 @@ app = typer.Typer(
 )
 data = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data, name="data")
+app.add_typer(runs_app, name="runs")
 
 Data = Annotated[
     str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSONL or Parquet file.")
@@ -192,6 +197,11 @@ def doctor(as_json: Json = False) -> None:
             print(f"{name:14} {value}")
 
 
+app.command("erase")(erase)
+app.command("sweep")(sweep)
+data.command("fetch")(fetch_data)
+
+
 def _settings(config: Path | None, changes: list[str] | None, given: dict[str, Any]) -> "RunSettings":
     """Defaults, then the file, then the named options, then --set."""
     from heedful.config import DataSettings, ModelSettings, RunSettings, Settings, TrainingSettings
@@ -207,11 +217,10 @@ def _settings(config: Path | None, changes: list[str] | None, given: dict[str, A
 
 def _progress(settings: "RunSettings", corpus: "Corpus") -> "ProgressBar":
     """A bar that begins when the data are read: what is wrong with them is said without one."""
-    from rich.markup import escape
 
     from heedful.training.progress import ProgressBar
 
-    return ProgressBar(settings.training.epochs, title=escape(f"training on {corpus.name}"))
+    return ProgressBar(settings.training.epochs, title=f"training on {corpus.name}")
 
 
 def _print_audit(done: "Audit") -> None:

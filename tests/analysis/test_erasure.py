@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from heedful.analysis.rankings import RANKINGS, ranked
 from heedful.errors import InputError, UnknownName
 from heedful.traces import Trace
 from tests.oracles import erasure as oracle
-from tests.oracles.random_traces import dyadic_trace, random_trace, whole_number_trace
+from tests.oracles.random_traces import dyadic_trace, random_trace, tenths_trace, whole_number_trace
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 KINDS = [(name, reverse) for name in RANKINGS for reverse in (False, True)]
@@ -25,6 +26,10 @@ def orders_of(trace: Trace, name: str, reverse: bool = False) -> list[list[int]]
     """The order of erasure of every instance, as positions."""
     order = ranked(trace, name, reverse=reverse) - trace.offsets[trace.segments]
     return [part.tolist() for part in order.split(trace.lengths.tolist())]
+
+
+def first(table: pd.DataFrame, *columns: str) -> list[Any]:
+    return [table[column].tolist()[0] for column in columns]
 
 
 def counts(table: pd.DataFrame) -> list[int | None]:
@@ -84,16 +89,16 @@ def test_remaining_weights_of_zero_count_as_all_erased() -> None:
     trace = Trace.from_arrays(
         offsets=[0, 3], attention_weights=[0.0, 1, 0], polarity_scores=[[9.0, 0], [3, 0], [9, 0]], bias=[0.0, 1]
     )
-    assert first_flips(trace).loc[0, ["erased", "flipped_to", "mass"]].tolist() == [1, 1, 1.0]
-    assert first_flips(trace, reverse=True).loc[0, ["erased", "flipped_to"]].tolist() == [3, 1]
+    assert first(first_flips(trace), "erased", "flipped_to", "mass") == [1, 1, 1.0]
+    assert first(first_flips(trace, reverse=True), "erased", "flipped_to") == [3, 1]
 
 
 def test_a_tie_goes_to_the_lowest_class() -> None:
     """Without unit 0 the classes 0 and 2 both have ½, and without unit 2 only class 2 has more than nothing."""
     z = [[0.0, 0, 2], [0, 0, -1], [1, 0, 2]]
     trace = Trace.from_arrays(offsets=[0, 3], attention_weights=[0.5, 0.25, 0.25], polarity_scores=z, bias=[0, 0, 0])
-    assert first_flips(trace, "attention").loc[0, ["erased", "flipped_to"]].tolist() == [1, 0]
-    assert first_flips(trace, "attention", reverse=True).loc[0, ["erased", "flipped_to"]].tolist() == [3, 0]
+    assert first(first_flips(trace, "attention"), "erased", "flipped_to") == [1, 0]
+    assert first(first_flips(trace, "attention", reverse=True), "erased", "flipped_to") == [3, 0]
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -107,10 +112,11 @@ def test_flips_are_those_of_the_literal_loop(seed: int) -> None:
             assert found == expected, (name, reverse, t)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_ties_are_exact(seed: int) -> None:
-    trace = dyadic_trace(seed, instances=20, longest=7)
-    for name, reverse in KINDS:
+@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("make", [dyadic_trace, tenths_trace])
+def test_ties_and_what_rounding_makes_of_them_are_exact(seed: int, make: Callable[..., Trace]) -> None:
+    trace = make(seed, instances=20, longest=7)
+    for name, reverse in KINDS[seed % 2 :: 2]:
         found = counts(first_flips(trace, name, reverse=reverse))
         for t, order in enumerate(orders_of(trace, name, reverse)):
             weights = trace.attention_weights[trace.instance(t)].numpy()
@@ -145,18 +151,20 @@ def test_long_and_short_instances_stand_side_by_side(seed: int) -> None:
             assert found[t] == (None if expected is None else expected[0])
 
 
-@pytest.mark.parametrize("seed", range(16))
-@pytest.mark.parametrize("make", [random_trace, dyadic_trace, whole_number_trace])
-def test_whole_numbers_decide_as_floating_point_does(seed: int, make: object, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("make", [random_trace, dyadic_trace, tenths_trace, whole_number_trace])
+def test_whole_numbers_decide_as_floating_point_does(
+    seed: int, make: Callable[..., Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everything in doubt goes the exact way; the tables stay the same."""
-    trace, same = (make(seed, instances=20, longest=9) for _ in range(2))  # type: ignore[operator]
+    trace, same = (make(seed, instances=20, longest=9) for _ in range(2))
     expected = [first_flips(trace, name) for name in RANKINGS]
     monkeypatch.setattr(erasure, "rounding", lambda lengths: lengths.double() + 1e6)
     for name, table in zip(RANKINGS, expected, strict=True):
         pd.testing.assert_frame_equal(first_flips(same, name), table)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(10))
 def test_logarithms_decide_as_linear_sums_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     trace, same = (random_trace(seed, instances=20, longest=12, spread=3.0) for _ in range(2))
     expected = [first_flips(trace, name) for name in RANKINGS]
@@ -180,7 +188,7 @@ def test_adding_a_constant_to_the_scores_changes_nothing(seed: int, shift: float
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_batched_equals_single(seed: int) -> None:
     trace = random_trace(seed, instances=5, longest=12)
     for name in ("attention", "gradient", "margin"):
@@ -245,7 +253,7 @@ def test_columns_and_types(three: Trace) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("by", ["attention", "gradient", "product"])
 def test_single_erasures_are_those_of_plain_erasure(seed: int, by: str) -> None:
     trace = random_trace(seed, instances=12, longest=8)

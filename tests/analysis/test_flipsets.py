@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,13 @@ from heedful.analysis.rankings import RANKINGS
 from heedful.errors import InputError
 from heedful.traces import Trace
 from tests.oracles import erasure as oracle
-from tests.oracles.random_traces import dyadic_trace, random_trace, whole_number_trace
+from tests.oracles.random_traces import dyadic_trace, random_trace, tenths_trace, whole_number_trace
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+def first(table: pd.DataFrame, *columns: str) -> list[Any]:
+    return [table[column].tolist()[0] for column in columns]
 
 
 def counts(table: pd.DataFrame) -> list[int | None]:
@@ -30,9 +35,9 @@ def parts(trace: Trace, t: int) -> tuple[Numbers, Numbers, Numbers]:
 
 def assert_never_larger_than_any_ranking(trace: Trace) -> None:
     smallest = minimum_flips(trace)["erased"].fillna(10**6)
-    for name in RANKINGS:
-        for reverse in (False, True):
-            assert (smallest <= first_flips(trace, name, reverse=reverse)["erased"].fillna(10**6)).all()
+    for number, name in enumerate(RANKINGS):
+        reverse = (len(trace.attention_scores) + number) % 4 == 0
+        assert (smallest <= first_flips(trace, name, reverse=reverse)["erased"].fillna(10**6)).all()
 
 
 def test_three_units_by_hand() -> None:
@@ -41,7 +46,7 @@ def test_three_units_by_hand() -> None:
         offsets=[0, 3], attention_weights=[0.25, 0.5, 0.25], polarity_scores=[[0.0, 9], [0, -2], [0, 1]], bias=[0, 0]
     )
     table = minimum_flips(trace)
-    assert table.iloc[0].to_dict() == {"instance": 0, "units": 3, "erased": 1, "positions": [0], "flipped_to": 0}
+    assert table.to_dict("records")[0] == {"instance": 0, "units": 3, "erased": 1, "positions": [0], "flipped_to": 0}
     assert list(table) == ["instance", "units", "erased", "positions", "flipped_to"]
     assert str(table["erased"].dtype) == "Int64"
 
@@ -50,16 +55,19 @@ def test_the_class_after_the_erasure_is_not_the_one_that_was_sought() -> None:
     """Without unit 0 class 1 is ahead of 0 by 1, and class 2 by 5."""
     z = [[9.0, 0, 0], [0, 1, 5]]
     trace = Trace.from_arrays(offsets=[0, 2], attention_weights=[0.5, 0.5], polarity_scores=z, bias=[0, 0, 0])
-    assert minimum_flips(trace).loc[0, ["erased", "flipped_to"]].tolist() == [1, 2]
+    assert first(minimum_flips(trace), "erased", "flipped_to") == [1, 2]
 
 
 def test_never_is_null_and_all_erased_is_judged_by_the_bias() -> None:
-    scores = {"offsets": [0, 2, 3], "attention_scores": [0.0, 0, 0], "polarity_scores": [[0.0, 2], [0, 3], [0, 1]]}
-    never = minimum_flips(Trace.from_arrays(**scores, bias=[0, 0.5]))
+    def biased(*bias: float) -> Trace:
+        z = [[0.0, 2], [0, 3], [0, 1]]
+        return Trace.from_arrays(offsets=[0, 2, 3], attention_scores=[0.0, 0, 0], polarity_scores=z, bias=bias)
+
+    never = minimum_flips(biased(0, 0.5))
     assert never["erased"].isna().all()
     assert never["positions"].tolist() == [None, None]
     assert never["flipped_to"].isna().all()
-    at_last = minimum_flips(Trace.from_arrays(**scores, bias=[0.5, 0]))
+    at_last = minimum_flips(biased(0.5, 0))
     assert at_last["positions"].tolist() == [[0, 1], [0]]
     assert at_last["flipped_to"].tolist() == [0, 0]
 
@@ -80,9 +88,10 @@ def test_the_minimum_is_that_of_all_subsets(seed: int) -> None:
     assert_never_larger_than_any_ranking(trace)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_ties_are_exact(seed: int) -> None:
-    trace = dyadic_trace(seed, instances=15, longest=6)
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("make", [dyadic_trace, tenths_trace])
+def test_ties_and_what_rounding_makes_of_them_are_exact(seed: int, make: Callable[..., Trace]) -> None:
+    trace = make(seed, instances=15, longest=6)
     found = counts(minimum_flips(trace))
     for t in range(len(trace)):
         weights = trace.attention_weights[trace.instance(t)].numpy()
@@ -100,17 +109,19 @@ def test_ties_are_exact_where_weights_underflow(seed: int) -> None:
     assert_never_larger_than_any_ranking(trace)
 
 
-@pytest.mark.parametrize("seed", range(16))
-@pytest.mark.parametrize("make", [random_trace, dyadic_trace, whole_number_trace])
-def test_whole_numbers_find_as_few_as_floating_point(seed: int, make: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace, same = (make(seed, instances=20, longest=9) for _ in range(2))  # type: ignore[operator]
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("make", [random_trace, dyadic_trace, tenths_trace, whole_number_trace])
+def test_whole_numbers_find_as_few_as_floating_point(
+    seed: int, make: Callable[..., Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace, same = (make(seed, instances=20, longest=9) for _ in range(2))
     expected = minimum_flips(trace)
     monkeypatch.setattr(flipsets, "rounding", lambda lengths: lengths.double() + 1e6)
     monkeypatch.setattr(flipsets, "SMALLEST_SHARE", 4.0)
     assert counts(minimum_flips(same)) == counts(expected)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(10))
 def test_logarithms_find_what_linear_sums_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     trace, same = (random_trace(seed, instances=20, longest=30, spread=3.0) for _ in range(2))
     expected = minimum_flips(trace)
@@ -119,7 +130,7 @@ def test_logarithms_find_what_linear_sums_do(seed: int, monkeypatch: pytest.Monk
 
 
 @given(seed=st.integers(0, 10**6), spread=st.sampled_from([0.01, 1.0, 30.0, 500.0, 1500.0]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_minimum_flips_and_nothing_beats_it(seed: int, spread: float) -> None:
     trace = random_trace(seed, instances=8, longest=40, spread=spread)
     table = minimum_flips(trace)
@@ -132,7 +143,7 @@ def test_a_minimum_flips_and_nothing_beats_it(seed: int, spread: float) -> None:
 
 
 @given(seed=st.integers(0, 10**6), thirds=st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_no_ranking_beats_it_by_an_accident_of_rounding(seed: int, thirds: bool) -> None:
     """Tenths and thirds: sums that are zero on paper and not in floating point."""
     rng = np.random.default_rng(seed)
@@ -148,7 +159,7 @@ def test_no_ranking_beats_it_by_an_accident_of_rounding(seed: int, thirds: bool)
 
 
 @given(seed=st.integers(0, 10**6), spread=st.sampled_from([0.1, 3.0, 50.0, 1500.0]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_the_margin_attains_the_minimum_on_every_binary_instance(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     trace = Trace.from_arrays(
@@ -169,6 +180,6 @@ def test_a_false_certificate_is_seen() -> None:
     wrong = table.assign(flipped_to=table["flipped_to"] + 1)
     assert not verify_flip(trace, wrong)["holds"].fillna(False).any()
     assert verify_flip(trace, table)["holds"].isna().equals(table["erased"].isna())
-    outside = table.assign(positions=[[99] if places else None for places in table["positions"]])
+    outside = table.assign(positions=table["positions"].map(lambda places: [99] if places else places))
     with pytest.raises(InputError, match="99 is none of them"):
         verify_flip(trace, outside)

@@ -9,7 +9,7 @@ from tests.oracles import erasure as oracle
 from tests.oracles import rankings as formulas
 from tests.oracles.random_traces import random_trace
 
-SEEDS = range(40)
+SEEDS = range(24)
 
 
 @pytest.fixture

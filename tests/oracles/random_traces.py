@@ -40,7 +40,7 @@ def dyadic_trace(seed: int, *, instances: int, longest: int) -> Trace:
     )
 
 
-def _peaked(rng: np.random.Generator, lengths: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _peaked(rng: np.random.Generator, lengths: np.ndarray) -> np.ndarray:
     """Halves: 1/2, 1/4, …, in any order, some weights zero."""
     parts = []
     for length in lengths:
@@ -65,4 +65,17 @@ def whole_number_trace(seed: int, *, instances: int, longest: int) -> Trace:
         attention_scores=scores,
         polarity_scores=rng.integers(-2, 3, (units, classes)),
         bias=rng.integers(-1, 2, classes),
+    )
+
+
+def tenths_trace(seed: int, *, instances: int, longest: int) -> Trace:
+    """Polarity scores and bias in tenths, scores up to 500 apart: differences that are nothing but rounding decide."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, longest + 1, instances)
+    units, classes = int(lengths.sum()), int(rng.integers(2, 5))
+    return Trace.from_arrays(
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        attention_scores=rng.choice([0.0, -1.0, -40.0, -41.0, -300.0, -500.0], units),
+        polarity_scores=rng.integers(-4, 5, (units, classes)) / 10,
+        bias=rng.integers(-3, 4, classes) / 10,
     )

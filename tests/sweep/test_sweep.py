@@ -178,7 +178,7 @@ def is_alive(number: int) -> bool:
 def test_workers_end_with_the_sweep_however_it_ends(tmp_path: Path, source: Path, sent: signal.Signals) -> None:
     """An interrupt goes to the whole group, as from a terminal; a kill hits the parent alone."""
     plan = write_plan(tmp_path / "plan.toml", source, scales=2, seeds=1, epochs=100_000)
-    process = start("sweep", plan, "--store", tmp_path / "runs", stderr=subprocess.PIPE)
+    process = start("sweep", plan, "-j", 1, "--store", tmp_path / "runs", stderr=subprocess.PIPE)
     wait_for(lambda: any((tmp_path / "runs" / ".work").glob("*.lock")))
     workers = children(process)
     assert workers

@@ -21,7 +21,7 @@ from heedful.text.ragged import lengths_of
 
 T = TypeVar("T")
 
-MOST_UNITS = 65_536
+MOST_UNITS, SLICE = 65_536, 8_192
 LEAST_FILLED, SHORT = 0.8, 16
 
 
@@ -37,6 +37,13 @@ class Block:
     @property
     def width(self) -> int:
         return self.units.shape[1]
+
+    def parts(self, most_units: int) -> "Iterator[Block]":
+        """The same in smaller blocks."""
+        step = max(1, most_units // self.width)
+        for start in range(0, len(self.rows), step):
+            some = slice(start, start + step)
+            yield Block(rows=self.rows[some], units=self.units[some], inside=self.inside[some], full=self.full)
 
     def flat(self, values: Shaped[Tensor, "rows width"]) -> Shaped[Tensor, " units"]:
         """Only what lies inside, instance after instance."""
@@ -69,7 +76,7 @@ def _similar(lengths: Int[Tensor, " rows"]) -> Iterator[tuple[Int[Tensor, " some
     """
     lengths, order = lengths.sort(descending=True, stable=True)
     start, stop, total = 0, int((lengths > 0).sum()), int(lengths.sum())
-    most = -(-total // max(1, -(-total // MOST_UNITS)))
+    most = MOST_UNITS if total <= MOST_UNITS else -(-total // -(-total // MOST_UNITS))
     while start < stop:
         longest = int(lengths[start])
         similar = int(torch.searchsorted(-lengths, SHORT - int(LEAST_FILLED * longest), right=True))
@@ -90,6 +97,12 @@ def at(values: Shaped[Tensor, "units *rest"], units: Int[Tensor, "rows width"]) 
     return values.index_select(0, units.reshape(-1)).view(*units.shape, *values.shape[1:])
 
 
+def slices(count: int) -> Iterator[slice]:
+    """The numbers below count in parts, for operations on everything whose intermediate results stay in cache."""
+    for start in range(0, count, SLICE):
+        yield slice(start, min(start + SLICE, count))
+
+
 def ascending(values: Float[Tensor, "rows width"]) -> Int[Tensor, "rows width"]:
     """The places that sort each row, ties by position; infinite values come last in any order.
 
@@ -105,7 +118,7 @@ def ascending(values: Float[Tensor, "rows width"]) -> Int[Tensor, "rows width"]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Blocks are small: beside other work, the threads of one operation wait for each other longer than they compute."""
+    """Blocks are small: beside other work the threads of one operation wait for each other longer than they compute."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -115,7 +128,7 @@ def one_thread() -> Iterator[None]:
 
 
 def each(function: Callable[[Block], T], some: Sequence[Block]) -> list[T]:
-    """The function of every block, of several at a time: they are independent, and numbers are crunched without the lock."""
+    """The function of every block, of several at a time: blocks are independent, and the heavy work needs no lock."""
     if len(some) == 1:
         return [function(some[0])]
     with ThreadPoolExecutor(os.cpu_count()) as threads:

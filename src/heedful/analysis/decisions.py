@@ -46,11 +46,16 @@ def once_per_trace(function: Callable[[Trace], T]) -> Callable[[Trace], T]:
 
 
 @once_per_trace
+def logits(trace: Trace) -> Float[Tensor, "instances classes"]:
+    """b + Σ α_i z_i, as `trace.logits` but several times faster."""
+    return trace.bias + pooled(trace, trace.attention_weights)
+
+
+@once_per_trace
 def decisions(trace: Trace) -> Int[Tensor, " instances"]:
     """The class of every instance with nothing erased; differs from `trace.predictions` only where rounding ties."""
-    logits = trace.bias + pooled(trace, trace.attention_weights)
     nothing = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
-    return settled(trace, logits, nothing, slack=2 * SUM_TOLERANCE)
+    return settled(trace, logits(trace), nothing, slack=2 * SUM_TOLERANCE)
 
 
 def decisions_after(trace: Trace, erased: Bool[Tensor, " units"]) -> Int[Tensor, " instances"]:
@@ -59,13 +64,19 @@ def decisions_after(trace: Trace, erased: Bool[Tensor, " units"]) -> Int[Tensor,
 
 
 def erased_logits(trace: Trace, erased: Bool[Tensor, " units"]) -> Float[Tensor, "instances classes"]:
-    """b + Σ_{i∉S} α'_i z_i with α' the softmax of the remaining scores; b where no weight remains."""
+    """b + Σ_{i∉S} α_i z_i / Σ_{i∉S} α_i; b where no weight remains."""
+    weights = trace.attention_weights.masked_fill(erased, 0)
+    if wide(trace).any():
+        weights = torch.where(wide(trace)[trace.segments], _remaining_weights(trace, erased), weights)
+    normaliser = torch.segment_reduce(weights, "sum", offsets=trace.offsets)
+    return trace.bias + pooled(trace, weights) / normaliser.where(normaliser > 0, 1)[:, None]
+
+
+def _remaining_weights(trace: Trace, erased: Bool[Tensor, " units"]) -> Float[Tensor, " units"]:
+    """exp(a_i − max of the remaining a): the largest remaining weight is one, however small it was."""
     scores = trace.attention_scores.masked_fill(erased, -torch.inf)
     largest = torch.segment_reduce(scores, "max", offsets=trace.offsets)
-    remains = largest > -torch.inf
-    powers = scores.sub_(largest.where(remains, 0).index_select(0, trace.segments)).exp_()
-    normaliser = torch.segment_reduce(powers, "sum", offsets=trace.offsets).where(remains, 1)
-    return trace.bias + pooled(trace, powers) / normaliser[:, None]
+    return (scores - largest.where(largest > -torch.inf, 0)[trace.segments]).exp_()
 
 
 def pooled(trace: Trace, weights: Float[Tensor, " units"]) -> Float[Tensor, "instances classes"]:
@@ -76,15 +87,15 @@ def pooled(trace: Trace, weights: Float[Tensor, " units"]) -> Float[Tensor, "ins
 
 
 def settled(
-    trace: Trace, logits: Float[Tensor, "instances classes"], erased: Bool[Tensor, " units"], *, slack: float = 0.0
+    trace: Trace, found: Float[Tensor, "instances classes"], erased: Bool[Tensor, " units"], *, slack: float = 0.0
 ) -> Int[Tensor, " instances"]:
     """The class with the largest logit, decided exactly where the two largest are closer than rounding can tell.
 
     `slack`: by how much the weights may sum to something else than one.
     """
-    largest = logits.topk(2, dim=1).values
+    largest = found.topk(2, dim=1).values
     close = ~(largest[:, 0] - largest[:, 1] > (rounding(trace.lengths) + slack) * magnitude(trace))
-    winners = logits.argmax(1)
+    winners = found.argmax(1)
     for instance in close.nonzero().squeeze(1).tolist():
         winners[instance] = exact_decision(trace, instance, erased[trace.instance(instance)])
     return winners

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, at, each, endings, one_thread
+from heedful.analysis.blocks import Block, at, each, endings, one_thread, slices
 from heedful.analysis.decisions import (
     EPSILON,
     all_blocks,
@@ -160,11 +160,14 @@ def _possible(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> I
 def best_rivals(trace: Trace) -> Float[Tensor, " units"]:
     """α_i max_{k≠y} m_ik with m_ik = z_ik − z_iy + b_k − b_y, and as much more as the rounding of their sums allows."""
     chosen = decisions(trace).index_select(0, trace.segments)[:, None]
-    values = trace.polarity_scores + trace.bias
-    own = values.gather(1, chosen).squeeze(1)
-    best = values.scatter_(1, chosen, -torch.inf).amax(1)
     spare = (2 * magnitude(trace) * rounding(trace.lengths)).index_select(0, trace.segments)
-    return best.sub_(own).add_(spare).mul_(trace.attention_weights)
+    rivals = []
+    for part in slices(len(chosen)):
+        values = chosen.new_empty(len(trace.bias), len(chosen[part]), dtype=torch.float64)
+        torch.add(trace.polarity_scores[part].t(), trace.bias[:, None], out=values)
+        own = values.gather(0, chosen[part].t()).squeeze(0)
+        rivals.append(values.scatter_(0, chosen[part].t(), -torch.inf).amax(0).sub_(own))
+    return torch.cat(rivals).add_(spare).mul_(trace.attention_weights)
 
 
 def polarity_margins(

@@ -23,6 +23,7 @@ from heedful.analysis.decisions import (
     decisions,
     decisions_after,
     exact_terms,
+    linear,
     linear_blocks,
     log_blocks,
     magnitude,
@@ -30,11 +31,11 @@ from heedful.analysis.decisions import (
 )
 from heedful.analysis.erasure import NEVER, largest_logarithm, polarity_margins
 from heedful.errors import InputError
-from heedful.text.ragged import segment_sum
 from heedful.traces import Trace
 
 # Differences of polarity scores below this share of their magnitude have lost digits: such instances are done exactly.
-SMALLEST_SHARE = 2.0**-20
+SMALLEST_SHARE = 2.0**-26
+MOST_CELLS = 327_680
 
 Search = Callable[[Trace, Block, Tensor, Tensor], "_Search"]
 
@@ -101,7 +102,8 @@ def minimum_sets(trace: Trace) -> Bool[Tensor, " units"]:
     """The units of a minimum flip set of every instance; none where nothing flips."""
     erased = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
     for some, search in ((linear_blocks(trace), _linear_search), (log_blocks(trace), _log_search)):
-        for units in each(lambda block, search=search: _minimum_units(trace, block, search), some):  # type: ignore[misc]
+        parts = [part for block in some for part in block.parts(MOST_CELLS // len(trace.bias))]
+        for units in each(lambda block, search=search: _minimum_units(trace, block, search), parts):  # type: ignore[misc]
             erased[units] = True
     return erased
 
@@ -126,48 +128,61 @@ class _Fewest:
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
-    """For each class the fewest erasures that put it ahead, something remaining (or NEVER), and the costs −c_i^k.
+    """For each class the fewest erasures that put it ahead, something remaining (or NEVER).
 
-    `weights` and `gains`, Σ of the positive c_i^k, are on one scale; where they underflow they are 1 and 0.
+    `least` is the smallest −c_i^k and `gains` Σ of the positive c_i^k, on one scale with the `weights`; where these
+    underflow they are 0, 0 and 1.
     """
 
     sizes: Int[Tensor, "rows classes"]
-    weights: Float[Tensor, "rows width"]
+    least: Float[Tensor, "rows classes"]
     gains: Float[Tensor, "rows classes"]
-    costs: Float[Tensor, "rows classes width"]
+    weights: Float[Tensor, "rows width"]
     unclear: Bool[Tensor, "rows classes"]
 
 
 def _fewest(trace: Trace, block: Block, search: Search) -> _Fewest:
     """The best class; where none gets ahead, everything of weight goes if the bias then decides otherwise."""
     chosen = decisions(trace)[block.rows]
-    alive = block.inside & (at(trace.attention_scores, block.units) > -torch.inf)
+    scores = at(trace.attention_scores, block.units).masked_fill_(~block.inside, -torch.inf)
+    alive = scores > -torch.inf
     margins = polarity_margins(trace, block.units, chosen)
-    vanishing = margins.abs() < SMALLEST_SHARE * magnitude(trace)
-    found = search(trace, block, margins, alive)
+    found = search(trace, block, margins, scores)
     size, best = found.sizes.min(1)
-    costs = found.costs.gather(1, best[:, None, None].expand(-1, 1, block.width)).squeeze(1)
+    losses = margins.gather(2, best[:, None, None].expand(-1, block.width, 1)).squeeze(2).neg_()
     everything = torch.where(chosen == int(trace.bias.argmax()), 0, alive.sum(1))
     return _Fewest(
         size=torch.where(size == NEVER, everything, size),
-        costs=torch.where((size == NEVER)[:, None], alive.double(), costs),
-        doubtful=found.unclear.any(1) | _digits_lost(trace, block, vanishing, found),
+        costs=torch.where((size == NEVER)[:, None], alive.double(), _costs(trace, block, losses, scores)),
+        doubtful=found.unclear.any(1) | _digits_lost(trace, block, margins, found),
     )
 
 
-def _digits_lost(
-    trace: Trace, block: Block, vanishing: Bool[Tensor, "rows width classes"], found: _Search
-) -> Bool[Tensor, " rows"]:
-    """Where what rounding took from vanishing margins, 8 ε |z| each at most, is not small beside the gains of a class.
+def _costs(
+    trace: Trace, block: Block, losses: Float[Tensor, "rows width"], scores: Float[Tensor, "rows width"]
+) -> Float[Tensor, "rows width"]:
+    """In the order of −c_i = α_i losses_i where that is positive, and less elsewhere."""
+    if bool(linear(trace)[block.rows[0]]):
+        return at(trace.attention_weights, block.units).mul_(losses).masked_fill_(~block.inside, 0)
+    return losses.log().add_(scores).where((losses > 0) & (scores > -torch.inf), -torch.inf)
 
-    The margin of the chosen class always vanishes, but it is exact.
+
+def _digits_lost(
+    trace: Trace, block: Block, margins: Float[Tensor, "rows width classes"], found: _Search
+) -> Bool[Tensor, " rows"]:
+    """Where what rounding took from vanishing margins, 8 ε |z| α_i each, is not small beside the gains of a class.
+
+    Only where these are next to nothing is a look at each margin needed. That of the chosen class is zero, and exact.
     """
-    rows = (vanishing.flatten(1).sum(1) > block.width).nonzero().squeeze(1)
-    share = torch.bmm(found.weights[rows, None, :], vanishing[rows].double()).squeeze(1)
-    small = 8 * EPSILON * magnitude(trace) * share < EPSILON / SMALLEST_SHARE * found.gains[rows]
-    exact = torch.arange(share.shape[1], device=rows.device) == decisions(trace)[block.rows[rows], None]
+    smallest, error = SMALLEST_SHARE * magnitude(trace), 8 * EPSILON * magnitude(trace)
+    other = torch.ones_like(found.gains, dtype=torch.bool)
+    other.scatter_(1, decisions(trace)[block.rows][:, None], False)
+    suspect = (found.gains <= 8 * smallest) & (found.least <= error) & other
+    rows = suspect.any(1).nonzero().squeeze(1)
+    vanishing = (margins[rows].abs() < smallest).double()
+    share = torch.bmm(found.weights[rows, None, :], vanishing).squeeze(1)
     lost = torch.zeros(len(block.rows), dtype=torch.bool, device=rows.device)
-    lost[rows] = ((share > 0) & ~small & ~exact).any(1)
+    lost[rows] = ((share > 0) & (8 * smallest * share >= found.gains[rows]) & other[rows]).any(1)
     return lost
 
 
@@ -175,13 +190,13 @@ def _linear_search(
     trace: Trace,
     block: Block,
     margins: Float[Tensor, "rows width classes"],
-    alive: Bool[Tensor, "rows width"],
+    scores: Float[Tensor, "rows width"],
 ) -> _Search:
     """Sums of −c_i^k from the smallest on fall to minus all gains, then rise: as many as stay below zero may remain."""
-    weights = at(trace.attention_weights, block.units).mul_(alive)
+    weights = at(trace.attention_weights, block.units).mul_(scores > -torch.inf)
     costs = margins.new_empty(len(block.rows), margins.shape[2], block.width)
-    torch.mul(margins.transpose(1, 2), -weights[:, None, :], out=costs)
-    sums = _sorted(costs).cumsum_(2)
+    costs = sort_(torch.mul(margins.transpose(1, 2), -weights[:, None, :], out=costs))
+    least, sums = costs[:, :, 0].clone(), costs.cumsum_(2)
     gains = -sums.amin(2, keepdim=True)
     remaining = (sums < -_slack(block) * gains).sum(2, keepdim=True)
     following = sums.gather(2, remaining.clamp(max=block.width - 1))
@@ -189,43 +204,38 @@ def _linear_search(
     sizes = torch.where(gains > 0, block.width - remaining, NEVER)
     return _Search(
         sizes=sizes.squeeze(2),
-        weights=weights,
+        least=least,
         gains=gains.squeeze(2).clamp_(min=0),
-        costs=costs,
+        weights=weights,
         unclear=unclear.squeeze(2),
     )
 
 
 def _log_search(
-    trace: Trace,
+    trace: Trace,  # noqa: ARG001
     block: Block,
     margins: Float[Tensor, "rows width classes"],
-    alive: Bool[Tensor, "rows width"],
+    scores: Float[Tensor, "rows width"],
 ) -> _Search:
     """The same with log|c_i^k| = a_i + log|m_ik|: all gains, and of the losses as many as stay below them."""
-    scores = at(trace.attention_scores, block.units).masked_fill_(~alive, -torch.inf)
-    scores = (scores - scores.amax(1, keepdim=True))[:, None, :]
     margins = margins.transpose(1, 2)
-    sizes = margins.abs().log() + scores
+    sizes = margins.abs().log() + (scores - scores.amax(1, keepdim=True))[:, None, :]
     gains = sizes.where(margins > 0, -torch.inf).logsumexp(2, keepdim=True)
-    lossy = (margins < 0) & alive[:, None, :]
-    losses = _sorted(sizes.where(lossy, torch.inf)).logcumsumexp(2)
+    lossy = (margins < 0) & (scores > -torch.inf)[:, None, :]
+    losses = sort_(sizes.where(lossy, torch.inf)).logcumsumexp(2)
     slack = _slack(block) * (1 + largest_logarithm(sizes))
     remaining = (losses < gains - slack).sum(2)
     unclear = (losses <= gains + slack).sum(2) != remaining
     fewest = torch.where(gains.squeeze(2) > -torch.inf, lossy.sum(2) - remaining, NEVER)
-    return _Search(
-        sizes=fewest,
-        weights=alive.double(),
-        gains=torch.zeros_like(gains).squeeze(2),
-        costs=sizes.where(lossy, -torch.inf),
-        unclear=unclear,
-    )
+    none = torch.zeros_like(gains).squeeze(2)
+    return _Search(sizes=fewest, least=none, gains=none, weights=(scores > -torch.inf).double(), unclear=unclear)
 
 
-def _sorted(values: Float[Tensor, "rows classes width"]) -> Float[Tensor, "rows classes width"]:
-    """Ascending; numpy sorts doubles several times faster than torch."""
-    return torch.from_numpy(np.sort(values.numpy(force=True), axis=2)).to(values.device)
+def sort_(values: Float[Tensor, "rows classes width"]) -> Float[Tensor, "rows classes width"]:
+    """Ascending, in place on the CPU; numpy sorts doubles several times faster than torch."""
+    array = values.numpy(force=True)
+    array.sort(axis=2)
+    return torch.from_numpy(array).to(values.device)
 
 
 def _slack(block: Block) -> float:

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, ascending, at
-from heedful.analysis.decisions import all_blocks, decisions, once_per_trace, wide
+from heedful.analysis.blocks import Block, ascending, at, slices
+from heedful.analysis.decisions import all_blocks, decisions, logits, once_per_trace, wide
 from heedful.errors import UnknownName
 from heedful.traces import Trace
 
@@ -61,10 +61,13 @@ def _attention(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
 def attention_gradients(trace: Trace) -> Float[Tensor, " units"]:
     """∂d/∂α_i of d = max_k p_k with α free: p_y Σ_{k≠y} p_k (z_iy − z_ik), the form that does not cancel."""
     chosen = decisions(trace)
-    probabilities = trace.probabilities
+    probabilities = logits(trace).softmax(1)
     shares = probabilities * probabilities.gather(1, chosen[:, None])
-    pulls = (_polarity_of(trace, chosen)[:, None] - trace.polarity_scores).mul_(shares.index_select(0, trace.segments))
-    return pulls @ torch.ones_like(trace.bias)
+    own, ones, gradients = _polarity_of(trace, chosen)[:, None], torch.ones_like(trace.bias), []
+    for part in slices(len(own)):
+        pulls = (own[part] - trace.polarity_scores[part]).mul_(shares.index_select(0, trace.segments[part]))
+        gradients.append(pulls @ ones)
+    return torch.cat(gradients)
 
 
 def _gradient(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
@@ -86,7 +89,7 @@ def _polarity(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
 def _margin(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
     """z_iy − z_ik + b_y − b_k with k the runner-up"""
     chosen = decisions(trace)
-    second = trace.logits.scatter(1, chosen[:, None], -torch.inf).argmax(1)
+    second = logits(trace).scatter(1, chosen[:, None], -torch.inf).argmax(1)
     differences = _polarity_of(trace, chosen) - _polarity_of(trace, second)
     return differences + (trace.bias[chosen] - trace.bias[second])[trace.segments]
 

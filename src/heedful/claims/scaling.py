@@ -164,7 +164,7 @@ CLAIMS = (
             "does not hold": "With a large λ attention does not follow VᵀW: the word on its side has the larger "
             "score in only {found.value:.1%} of all pairs (50 % is chance).",
             "undecided": "With a large λ the word on the side of VᵀW has the larger attention score in "
-            "{found.value:.1%} of all pairs; that is too close to the line of 70 % to call.",
+            "{found.value:.1%} of all pairs; that is too near the line of 70 %, or varies too much over runs, to call.",
         },
         silence=_TWO_CLASSES,
         unit="runs",
@@ -234,7 +234,7 @@ CLAIMS = (
             "does not hold": "Not every model's attention singles out the words that matter: where it does so least, "
             "a polar word has the larger score in only {found.value:.1%} of all pairs.",
             "undecided": "In the model whose attention singles out polar words least they have the larger score in "
-            "{found.value:.1%} of all pairs; that is too close to the line of 70 % to call.",
+            "{found.value:.1%} of all pairs; that is too near the line of 70 %, or varies too much over runs, to call.",
         },
         silence=_NO_RUNS,
         unit="runs",

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from scipy.stats import gaussian_kde
 
@@ -78,7 +79,7 @@ def _draw_points(axis: Axes, panel: ScorePanel) -> None:
     axis.set(xscale="log", xlabel="frequency rank (log)", ylabel=score_label(panel.column))
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.set_title(panel.title, pad=16)
-    axis.margins(y=0.12)
+    axis.margins(y=0.13)
     axis.annotate(_counts(rows, groups), (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points",
                   fontsize=7.5, color="#5b6675")  # fmt: skip
     _name_extremes(axis, rows, panel.column)
@@ -102,6 +103,7 @@ def _draw_densities(axis: Axes, panel: ScorePanel) -> None:
             axis.fill_betweenx(heights, density, color=colours[group], alpha=0.25, linewidth=0)
             axis.plot(density, heights, color=colours[group], linewidth=1.2)
             axis.axhline(float(np.median(values)), color=colours[group], linewidth=1.2, linestyle=(0, (3, 2)))
+    axis.margins(y=0.13)  # of the shared axis: room for the names of the outermost tokens
     axis.set_xlim(left=0)
     axis.axis("off")
 
@@ -159,4 +161,5 @@ def _name(axis: Axes, token: "pd.Series[Any]", column: str, *, left: bool, below
         ha="right" if left else "left",
         fontsize=7.5,
         color="#222222",
+        path_effects=[withStroke(linewidth=2, foreground="white")],
     )

@@ -62,8 +62,16 @@ def make_environment() -> Environment:
     )
     environment.filters["attention_style"] = _attention_style
     environment.filters["polarity_style"] = _polarity_style
+    environment.filters["place"] = _place
     environment.filters["svg"] = Markup  # figures are ours; everything else is escaped
     return environment
+
+
+def _place(verdict: Verdict, value: float, from_right: bool = False) -> str:
+    """Where a value stands on the scale of a claim, in per cent of its width; beyond the ends, at the end."""
+    low, high = verdict.span
+    share = min(1.0, max(0.0, (value - low) / (high - low)))
+    return f"{100 * (1 - share if from_right else share):.2f}"
 
 
 def _attention_style(piece: Piece) -> str:

@@ -115,7 +115,9 @@ def advice_words(
 ) -> str:
     """The recommendation in plain words."""
     tried = ", ".join(f"{scale:g}" for scale in dict.fromkeys(table["scale"]))
-    accuracy = f"dev accuracy {best['dev_accuracy']:.1%}, within {error:.1%} of the best"
+    first = best["dev_accuracy"] == table["dev_accuracy"].max()
+    standing = "the best" if first else f"within {error:.1%} of the best"
+    accuracy = f"dev accuracy {best['dev_accuracy']:.1%}, {standing}"
     if math.isnan(best["separation"]):
         return (
             f"Of λ = {tried}, take λ = {best['scale']:g} ({accuracy}); too few words are clearly polar or neutral to "

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
-import heedful
 from heedful.errors import ConfigError, InputError, UnknownName
 from heedful.sweep.jobs import Ended, Event, Job, Outcome, Started
 from heedful.sweep.worker import perform
@@ -164,7 +163,7 @@ def _answering(processes: Sequence[_Process]) -> list[_Process]:
 
 def _search_path() -> str:
     """Workers import the very package that runs here, from wherever it was imported."""
-    package = str(Path(heedful.__file__).parents[1])
+    package = str(Path(__file__).parents[2])
     return os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

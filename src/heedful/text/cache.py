@@ -92,23 +92,19 @@ def corpus_facts(data: DataSettings, folder: Path) -> CorpusFacts:
 
 def corpus_key(data: DataSettings) -> str:
     """The identity of a cached corpus: how it is read, the bytes it is read from, and by which version."""
-    path = source_file(data.source)
     content = {
         "data": data.model_dump(mode="json"),
-        "bytes": _hash(path) if path else None,
+        "bytes": [_hash(path) for path in source_files(data.source)],
         "version": [FORMAT, RESULTS_VERSION, __version__],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def source_file(source: str) -> Path | None:
-    """The file that a corpus is read from, where there is one; a missing file is `load_corpus`'s to complain of."""
-    if source in DATASETS:
-        needed = DATASETS[source].needs
-        path = data_folder() / needed if needed else None
-    else:
-        path = Path(source)
-    return path if path and path.is_file() else None
+def source_files(source: str) -> list[Path]:
+    """The files that a corpus is read from; a missing one is `load_corpus`'s to complain of."""
+    known = DATASETS.get(source)
+    paths = [data_folder() / name for name in known.files] if known else [Path(source)]
+    return [path for path in paths if path.is_file()]
 
 
 def open_corpus(place: Path) -> Corpus:

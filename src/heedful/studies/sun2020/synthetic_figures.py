@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from heedful.errors import UnknownName
 from heedful.figures import dynamics
 from heedful.store import Store
-from heedful.studies.sun2020.synthetic import Recording, Recordings, make_corpus, recordings
+from heedful.studies.sun2020.recording import Recording, Recordings, make_corpus
+from heedful.studies.sun2020.synthetic import recordings
 from heedful.studies.sun2020.synthetic_tables import (
     RATIO_SETS,
     alignment_courses,

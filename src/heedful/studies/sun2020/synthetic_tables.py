@@ -8,7 +8,8 @@ import pandas as pd
 from heedful.analysis.statistics import mean_over_seeds
 from heedful.claims.dynamics import EXPECTED
 from heedful.store import Store
-from heedful.studies.sun2020.synthetic import RATIOS, Recording, Recordings, ratio_name, recordings
+from heedful.studies.sun2020.recording import Recording, Recordings
+from heedful.studies.sun2020.synthetic import RATIOS, ratio_name, recordings
 
 PUBLISHED_LOSS: Mapping[int, float] = {0: 0.694, 100: 0.505, 200: 0.206, 300: 0.073, 400: 0.036, 490: 0.020}
 """Training loss of the paper's run on Data I, by epoch."""

@@ -1,0 +1,164 @@
+"""Erasure for people: one text losing its units along each ranking, or the flip tables of a whole trace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.analysis.erasure import first_flips, single_erasure
+from heedful.analysis.flipsets import minimum_flips
+from heedful.analysis.quality import flip_summary, pairwise_wins, ranking_quality
+from heedful.analysis.rankings import ranked
+from heedful.models.classifier import Classifier
+from heedful.studies.tables import save_table
+from heedful.traces import Trace
+from heedful.tracing import trace_texts
+
+RANKINGS = ("attention", "gradient", "product", "polarity", "margin", "random")
+ORDERS = 5
+"""How many random orders the tables of a trace average over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """One ranking on one text: the order of erasure, and how many units go before the decision flips."""
+
+    ranking: str
+    order: list[int]
+    erased: int | None
+    flipped_to: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erasure:
+    """One text: its units, the decision, the course of every ranking and the minimum set."""
+
+    units: Sequence[str]
+    predicted: str
+    courses: list[Course]
+    minimum: list[int] | None
+    minimum_to: str | None
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "units": list(self.units),
+            "predicted": self.predicted,
+            "rankings": [vars(course) for course in self.courses],
+            "minimum": {"positions": self.minimum, "flipped_to": self.minimum_to},
+        }
+
+
+def erase_text(model: Classifier, text: str, *, seed: int = 0) -> Erasure:
+    """Erase the attention weights of one text along every ranking until the decision flips."""
+    found, _ = trace_texts(model, [text])
+    smallest = minimum_flips(found).iloc[0]
+    assert found.units is not None
+    return Erasure(
+        units=found.units,
+        predicted=found.class_names[int(found.predictions[0])],
+        courses=[_course(found, ranking, seed) for ranking in RANKINGS],
+        minimum=smallest["positions"],
+        minimum_to=_class(found, smallest["flipped_to"]),
+    )
+
+
+def _course(found: Trace, ranking: str, seed: int) -> Course:
+    row = first_flips(found, by=ranking, seed=seed).iloc[0]
+    return Course(
+        ranking=ranking,
+        order=ranked(found, ranking, seed=seed).tolist(),
+        erased=None if pd.isna(row["erased"]) else int(row["erased"]),
+        flipped_to=_class(found, row["flipped_to"]),
+    )
+
+
+def _class(found: Trace, number: Any) -> str | None:
+    return None if pd.isna(number) else found.class_names[int(number)]
+
+
+def print_erasure(erasure: Erasure, console: Console | None = None) -> None:
+    """The text once per ranking, with the units struck out that must go before the decision flips."""
+    screen = console or Console()
+    screen.print(f"decision: {erasure.predicted}; struck out: what is erased until it flips", markup=False)
+    for course in erasure.courses:
+        gone = set(course.order[: course.erased or 0])
+        _print_row(screen, course.ranking, erasure.units, gone, course.flipped_to)
+    smallest = set(erasure.minimum or ())
+    _print_row(screen, "minimum", erasure.units, smallest, erasure.minimum_to)
+
+
+def _print_row(screen: Console, name: str, units: Sequence[str], gone: set[int], flipped_to: str | None) -> None:
+    end = f"{len(gone)} of {len(units)} → {flipped_to}" if flipped_to else "never flips"
+    line = Text(f"{name:10}", "bold") + Text(f"{end:24}", "dim")
+    for place, unit in enumerate(units):
+        line.append(unit, "strike #d55e00" if place in gone else "")
+        line.append(" ")
+    screen.print(line)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErasureTables:
+    """The tables of Serrano & Smith 2019 for one trace."""
+
+    flips: dict[str, pd.DataFrame]
+    minimum: pd.DataFrame
+    single: pd.DataFrame
+    summary: pd.DataFrame
+    quality: pd.DataFrame
+    wins: pd.DataFrame
+
+    def save(self, folder: Path) -> None:
+        """Every table as CSV, Parquet and LaTeX."""
+        named = {f"flips-{name}": table for name, table in self.flips.items()}
+        named |= {"minimum": self.minimum, "single": self.single, "summary": self.summary}
+        named |= {"quality": self.quality, "wins": self.wins}
+        for name, table in named.items():
+            save_table(table, folder / name)
+
+
+def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
+    """All rankings on all instances of a trace, the exact minimum, and single erasures."""
+    flips = {
+        name: first_flips(found, by=name, seed=seed, orders=ORDERS if name == "random" else 1) for name in RANKINGS
+    }
+    minimum = minimum_flips(found)
+    return ErasureTables(
+        flips=flips,
+        minimum=minimum,
+        single=single_erasure(found, seed=seed),
+        summary=flip_summary({**flips, "minimum": minimum}),
+        quality=ranking_quality(flips, minimum),
+        wins=pairwise_wins(flips),
+    )
+
+
+def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
+    """How far each ranking is from the minimum."""
+    screen = console or Console()
+    summary = tables.summary[tables.summary["convention"] == "common"].set_index("ranking")
+    quality = tables.quality.set_index("ranking")
+    shown = Table(title="Erasing attention weights until the decision flips", title_justify="left")
+    for column in ("ranking", "median erased", "over half", "mass erased", "attains the minimum", "mean ratio"):
+        shown.add_column(column, justify="left" if column == "ranking" else "right")
+    for name, row in summary.iterrows():
+        found = quality.loc[str(name)] if name in quality.index else None
+        shown.add_row(
+            str(name),
+            f"{row['median_fraction']:.1%}",
+            f"{row['over_half']:.1%}",
+            "" if pd.isna(row["mean_mass"]) else f"{row['mean_mass']:.1%}",
+            "by definition" if found is None else f"{found['attained']:.1%}",
+            "" if found is None else f"{found['mean_ratio']:.2f}",
+        )
+    screen.print(shown)
+    counted = summary.iloc[0]
+    screen.print(
+        f"on the {counted['instances']} instances that every ranking flips; {counted['one_unit']} have one unit only, "
+        f"{int(tables.minimum['erased'].isna().sum())} never flip",
+        highlight=False,
+    )

@@ -1,0 +1,89 @@
+"""Erasure for people: one text, a run's trace and a foreign trace, by function and by command."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from heedful.cli import app
+from heedful.config import RunSettings
+from heedful.models.classifier import Classifier
+from heedful.pipeline import run
+from heedful.store import Store
+from heedful.studies.erasure import erase_text, erasure_tables, print_erasure, print_tables
+from heedful.text.corpus import Corpus
+from heedful.traces import Trace
+
+FOREIGN: dict[str, Any] = {
+    "offsets": [0, 3, 5],
+    "attention_weights": [0.5, 0.25, 0.25, 0.5, 0.5],
+    "polarity_scores": [[0, 4], [0, 1], [0, -2], [0, 1], [0, -3]],
+    "bias": [0, 0],
+}
+
+
+def test_the_tables_of_a_hand_made_trace() -> None:
+    """Instance 0 is for class 1 by .5·4 + .25·1 − .25·2: only without its first unit is it for class 0.
+
+    Instance 1 is for class 0: erasing its second unit leaves class 1. Its weights are equal, so attention erases the
+    first unit first, and then everything, which leaves the bias: class 0 again.
+    """
+    tables = erasure_tables(Trace.from_arrays(**FOREIGN))
+    assert tables.minimum["positions"].tolist() == [[0], [1]]
+    assert tables.flips["attention"]["erased"].tolist()[0] == 1
+    assert tables.flips["attention"]["erased"].isna().tolist() == [False, True]
+    assert tables.flips["margin"]["erased"].tolist() == [1, 1]
+    quality = tables.quality.set_index("ranking")
+    assert quality.loc["margin", "attained"] == 1.0
+    assert quality.loc["attention", "attained"] == 0.5
+
+
+def test_a_text_loses_its_units_along_every_ranking(small_model: Classifier, small_corpus: Corpus) -> None:
+    found = erase_text(small_model, small_corpus.test.texts[0])
+    assert len(found.units) == 12
+    for course in found.courses:
+        assert sorted(course.order) == list(range(12))
+        assert course.erased is None or found.minimum is None or course.erased >= len(found.minimum)
+    screen = Console(record=True, width=200, file=io.StringIO())
+    print_erasure(found, screen)
+    assert "minimum" in screen.export_text()
+
+
+def test_the_command_reads_a_foreign_trace_and_writes_every_table(tmp_path: Path) -> None:
+    Trace.from_arrays(**FOREIGN).save(tmp_path / "foreign.parquet")
+    done = CliRunner().invoke(
+        app, ["erase", "--trace", str(tmp_path / "foreign.parquet"), "--out", str(tmp_path / "out"), "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    quality = {row["ranking"]: row["attained"] for row in json.loads(done.stdout)["quality"]}
+    assert quality["margin"] == 1.0
+    assert pd.read_parquet(tmp_path / "out" / "minimum.parquet")["erased"].tolist() == [1, 1]
+    assert (tmp_path / "out" / "flips-attention.tex").is_file()
+
+
+def test_the_command_reads_a_run(small_corpus: Corpus, tmp_path: Path) -> None:
+    settings = RunSettings.of({"model": {"embedding_size": 8}, "training": {"epochs": 1}})
+    made = run(settings, Store(tmp_path), corpus=small_corpus)
+    whole = CliRunner().invoke(app, ["erase", "--run", str(made.path)])
+    one = CliRunner().invoke(app, ["erase", small_corpus.test.texts[0], "--run", str(made.path), "--json"])
+    assert "attains the" in whole.stdout
+    assert json.loads(one.stdout)["units"] == small_corpus.test.texts[0].split()
+
+
+@pytest.mark.parametrize("arguments", [[], ["a text"], ["a text", "--trace", "x.parquet"]])
+def test_half_a_question_is_a_usage_error(arguments: list[str]) -> None:
+    done = CliRunner().invoke(app, ["erase", *arguments])
+    assert done.exit_code == 2
+    assert "give a TEXT with --run" in done.output
+
+
+def test_tables_can_be_shown_where_nothing_flips() -> None:
+    stubborn = Trace.from_arrays(offsets=[0, 1], attention_weights=[1.0], polarity_scores=[[1, 0]], bias=[1, 0])
+    screen = Console(record=True, width=120, file=io.StringIO())
+    print_tables(erasure_tables(stubborn), screen)
+    assert "1 never flip" in screen.export_text()
