@@ -9,6 +9,7 @@ import typer
 
 from heedful.commands.data import fetch_data
 from heedful.commands.erase import erase
+from heedful.commands.reproduce import reproduce
 from heedful.commands.runs import runs_app
 from heedful.commands.sweep import sweep
 from heedful.errors import HeedfulError
@@ -199,6 +200,7 @@ def doctor(as_json: Json = False) -> None:
 
 app.command("erase")(erase)
 app.command("sweep")(sweep)
+app.command("reproduce")(reproduce)
 data.command("fetch")(fetch_data)
 
 

@@ -58,6 +58,10 @@ class Run:
     def model(self) -> Classifier:
         return load_model(self.path / "model")
 
+    def has(self, name: str) -> bool:
+        """Whether the run has such a table: a hierarchical model has no weights of words."""
+        return (self.path / f"{name}.parquet").is_file()
+
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables: history, tokens, weights; with a contextual encoder also tokens_local."""
         return pd.read_parquet(self.path / f"{name}.parquet")

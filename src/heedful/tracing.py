@@ -25,12 +25,18 @@ def trace(model: Classifier, split: Split) -> Trace:
     return _trace(model, split, split.labels)
 
 
-def trace_texts(model: Classifier, texts: Sequence[str]) -> tuple[Trace, Tokens]:
-    """The trace of texts that have no label, and where their tokens stand in them."""
+def trace_texts(model: Classifier, texts: Sequence[str]) -> tuple[Trace, Split]:
+    """The trace of texts that have no label, and the texts as the model reads them (with labels that mean nothing)."""
     tokens = model.interface.tokenizer.encode(texts, model.interface.vocabulary)
     if not bool((lengths_of(tokens.offsets) > 0).all()):
         raise InputError("A text needs at least one word; this one has none.")
-    return _trace(model, _unlabelled(texts, tokens), None), tokens
+    split = _unlabelled(texts, tokens)
+    return _trace(model, split, None), split
+
+
+def unit_spans(model: Classifier, split: Split, instance: int) -> Int[Tensor, "units 2"]:
+    """Where the units of one document stand in its text: its words, or its sentences for a hierarchical model."""
+    return split.sentence_spans(instance) if model.hierarchical else split.spans(instance)
 
 
 def trace_vocabulary(model: Classifier) -> Trace:

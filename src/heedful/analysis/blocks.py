@@ -110,8 +110,9 @@ def ascending(values: Float[Tensor, "rows width"]) -> Int[Tensor, "rows width"]:
     """
     places = torch.from_numpy(np.argsort(values.numpy(force=True), axis=1)).to(values.device)
     ordered = values.gather(1, places)
-    ties = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < torch.inf)).any(1).nonzero().squeeze(1)
-    if len(ties):
+    equal = ordered[:, 1:] == ordered[:, :-1]
+    if equal.any():
+        ties = (equal & (ordered[:, 1:] < torch.inf)).any(1).nonzero().squeeze(1)
         places[ties] = values[ties].argsort(dim=1, stable=True)
     return places
 

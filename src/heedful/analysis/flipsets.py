@@ -192,15 +192,19 @@ def _linear_search(
     margins: Float[Tensor, "rows width classes"],
     scores: Float[Tensor, "rows width"],
 ) -> _Search:
-    """Sums of −c_i^k from the smallest on fall to minus all gains, then rise: as many as stay below zero may remain."""
+    """Sums of −c_i^k from the smallest on fall to minus all gains, then rise: as many as stay below zero may remain.
+
+    Those below zero come first, so that bisection finds how many they are.
+    """
     weights = at(trace.attention_weights, block.units).mul_(scores > -torch.inf)
     costs = margins.new_empty(len(block.rows), margins.shape[2], block.width)
     costs = sort_(torch.mul(margins.transpose(1, 2), -weights[:, None, :], out=costs))
     least, sums = costs[:, :, 0].clone(), costs.cumsum_(2)
     gains = -sums.amin(2, keepdim=True)
-    remaining = (sums < -_slack(block) * gains).sum(2, keepdim=True)
+    slack = _slack(block) * gains
+    remaining = torch.searchsorted(sums, -slack)
     following = sums.gather(2, remaining.clamp(max=block.width - 1))
-    unclear = (gains > 0) & (remaining < block.width) & (following <= _slack(block) * gains)
+    unclear = (gains > 0) & ((remaining == 0) | (remaining < block.width) & (following <= slack))
     sizes = torch.where(gains > 0, block.width - remaining, NEVER)
     return _Search(
         sizes=sizes.squeeze(2),

@@ -3,7 +3,7 @@
 Points of thousands of tokens cover each other; the curves at the right of a panel say how many there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +14,21 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
-from numpy.typing import NDArray
 from scipy.stats import gaussian_kde
 
-from heedful.figures.style import brief, group_colours, house_style
+from heedful.figures.style import CLASS_COLOURS, brief, group_colours, house_style
 from heedful.figures.tokens import score_label, shown_groups
 
 NAMED, CANDIDATES = 4, 15
 """So many tokens of a group are named in a panel, the most extreme of so many whose labels find room."""
 
+LONGEST, LETTER, RIGHT_EDGE = 16, 0.022, 0.75
+"""Letters of a label, the width of one as a fraction of the panel, and from where labels stand left of their point."""
+
 FEWEST = 5
 """A density needs so many different scores."""
+
+Bounds = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,19 +55,31 @@ def score_grid(panels: Sequence[ScorePanel], *, columns: int) -> Figure:
         layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.03, wspace=0.01, hspace=0.04)
         figure = Figure(figsize=(width * columns, 3.7 * rows), layout=layout)
         grid = figure.add_gridspec(rows, 2 * columns, width_ratios=[5.0, 1.0] * columns)
+        colours = _colours(panels)
         for number, panel in enumerate(panels):
             row, column = divmod(number, columns)
             points = figure.add_subplot(grid[row, 2 * column])
-            _draw_points(points, panel)
-            _draw_densities(figure.add_subplot(grid[row, 2 * column + 1], sharey=points), panel)
-        _add_legend(figure, panels)
+            _draw_points(points, panel, colours)
+            _draw_densities(figure.add_subplot(grid[row, 2 * column + 1], sharey=points), panel, colours)
+        _add_legend(figure, colours, most=3 * columns)
     return figure
 
 
-def _draw_points(axis: Axes, panel: ScorePanel) -> None:
+def _colours(panels: Sequence[ScorePanel]) -> dict[str, str]:
+    """One colour for each group of all panels; where classes stand beside positive and negative, theirs are others."""
+    groups = list(dict.fromkeys(group for panel in panels for group in shown_groups(panel.seen)))
+    fixed = [group for group in groups if group in ("neutral", "negative", "positive")]
+    classes = [group for group in groups if group not in fixed]
+    used = 2 if len(fixed) > 1 else 0
+    named = group_colours(fixed)
+    return {group: named[group] for group in fixed} | {
+        group: CLASS_COLOURS[(used + number) % len(CLASS_COLOURS)] for number, group in enumerate(classes)
+    }
+
+
+def _draw_points(axis: Axes, panel: ScorePanel, colours: Mapping[str, str]) -> None:
     rows = panel.seen
     groups = shown_groups(rows)
-    colours = group_colours(groups)
     for group in groups:
         some = rows[rows["group"] == group]
         axis.scatter(
@@ -90,12 +106,10 @@ def _counts(rows: pd.DataFrame, groups: Sequence[str]) -> str:
     return " · ".join(f"{brief(group, 14)} {sizes[group]:,}" for group in groups)
 
 
-def _draw_densities(axis: Axes, panel: ScorePanel) -> None:
+def _draw_densities(axis: Axes, panel: ScorePanel, colours: Mapping[str, str]) -> None:
     """A curve per group, each with the same area, so that small groups are seen."""
     rows = panel.seen
-    groups = shown_groups(rows)
-    colours = group_colours(groups)
-    for group in groups:
+    for group in shown_groups(rows):
         values = rows.loc[rows["group"] == group, panel.column].to_numpy(np.float64)
         if len(np.unique(values)) >= FEWEST:
             heights = np.linspace(values.min(), values.max(), 200)
@@ -108,31 +122,31 @@ def _draw_densities(axis: Axes, panel: ScorePanel) -> None:
     axis.axis("off")
 
 
-def _add_legend(figure: Figure, panels: Sequence[ScorePanel]) -> None:
-    names: dict[str, str] = {}
-    for panel in panels:
-        groups = shown_groups(panel.seen)
-        names |= {group: group_colours(groups)[group] for group in groups}
+def _add_legend(figure: Figure, colours: Mapping[str, str], *, most: int) -> None:
     handles = [
         Line2D([], [], color=colour, marker="o", linestyle="", label=f" {brief(group)}")
-        for group, colour in names.items()
+        for group, colour in colours.items()
     ]
     handles.append(Line2D([], [], color="#555555", linestyle=(0, (3, 2)), label=" median of the group"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(most, len(handles)), columnspacing=1.2)
 
 
 def _name_extremes(axis: Axes, rows: pd.DataFrame, column: str) -> None:
     """Name the strongest tokens of each polar group where labels have room."""
     to_fractions = axis.transScale + axis.transLimits
-    taken: list[tuple[float, float]] = []
+    taken: list[Bounds] = []
     for group in shown_groups(rows):
         if group == "neutral":
             continue
         chosen, below = _extremes(rows, group, column)
         places = to_fractions.transform(chosen[["rank", column]].to_numpy(np.float64))
-        free = [number for number, place in enumerate(places) if _take(place, taken, below)]
-        for number in free[:NAMED]:
-            _name(axis, chosen.iloc[number], column, left=bool(places[number][0] > 0.75), below=below)
+        named = 0
+        for (_, token), (x, y) in zip(chosen.iterrows(), places.tolist(), strict=True):
+            bounds = _bounds(str(token["token"]), x, y, below=below)
+            if named < NAMED and not any(_overlap(bounds, other) for other in taken):
+                taken.append(bounds)
+                named += 1
+                _name(axis, token, column, left=x > RIGHT_EDGE, below=below)
 
 
 def _extremes(rows: pd.DataFrame, group: str, column: str) -> tuple[pd.DataFrame, bool]:
@@ -143,18 +157,21 @@ def _extremes(rows: pd.DataFrame, group: str, column: str) -> tuple[pd.DataFrame
     return (members.nsmallest if below else members.nlargest)(CANDIDATES, column), below
 
 
-def _take(place: NDArray[np.float64], taken: list[tuple[float, float]], below: bool) -> bool:
-    """Take the place of a label unless one taken before is too near; labels of lower groups hang under their points."""
-    x, y = float(place[0]), float(place[1]) + (-0.05 if below else 0.03)
-    if any(abs(x - a) < 0.24 and abs(y - b) < 0.055 for a, b in taken):
-        return False
-    taken.append((x, y))
-    return True
+def _bounds(token: str, x: float, y: float, *, below: bool) -> Bounds:
+    """Left, right, bottom and top of a label, in fractions of the panel; in lower groups it hangs under its point."""
+    width = LETTER * len(brief(token, LONGEST))
+    left = x - width if x > RIGHT_EDGE else x
+    bottom = y - 0.07 if below else y
+    return left, left + width, bottom, bottom + 0.05
+
+
+def _overlap(one: Bounds, other: Bounds) -> bool:
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
 def _name(axis: Axes, token: "pd.Series[Any]", column: str, *, left: bool, below: bool) -> None:
     axis.annotate(
-        brief(str(token["token"]), 16),
+        brief(str(token["token"]), LONGEST),
         (float(token["rank"]), float(token[column])),
         xytext=(-3 if left else 3, -9 if below else 3),
         textcoords="offset points",

@@ -1,12 +1,14 @@
 """The audit: train on your data, look at what is attended to and what is used, and say whether the two agree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from heedful.analysis.statistics import Estimate
+from heedful.claims import CLAIMS as KNOWN
 from heedful.claims import Verdict, judge, verdict_table
 from heedful.config import RunSettings
 from heedful.figures.style import brief, inline_svg, save_figure
@@ -62,8 +64,8 @@ def audit(
     """Run the settings (or find the run), judge the claims, draw the figures, write tables and report."""
     data = corpus or read_corpus(settings)
     finished = run(settings, store, corpus=data, observers=observers, fresh=fresh)
-    tables = {name: finished.table(name) for name in ("tokens", "weights", "history")}
-    verdicts = judge(CLAIMS, tables)
+    tables = {name: finished.table(name) for name in ("tokens", "weights", "history") if finished.has(name)}
+    verdicts = judge(tuple(name for name in CLAIMS if set(KNOWN[name].needs) <= set(tables)), tables)
     folder = out or finished.path
     for name, table in {**tables, "verdicts": verdict_table(verdicts)}.items():
         save_table(table, folder / "tables" / name)
@@ -76,7 +78,7 @@ def audit(
 def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
     """The short answer and what it rests on, from the verdicts alone."""
     decisions = {verdict.claim: verdict.decision for verdict in verdicts}
-    attention = [decisions["C2"], decisions["C8"]]
+    attention = {decisions[claim] for claim in ("C2", "C8") if claim in decisions}
     if decisions["C1"] == "undecided":
         return (
             "Undecided: too little is known of what the model uses.",
@@ -88,7 +90,7 @@ def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
             "Not yet: the model itself is in doubt.",
             "Words that belong to one class do not reliably push towards it: there is nothing sound to explain.",
         )
-    if attention == ["holds", "holds"]:
+    if attention == {"holds"}:
         return (
             "For this model, attention points at the words that matter.",
             "Words that decide the class get larger attention scores, and larger weights on unseen text, than others.",
@@ -106,45 +108,66 @@ def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
 
 
 def _draw(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Picture]:
+    """The figures of the tables at hand, saved and ready for the page."""
     classes = len(polarity_names(tables["tokens"]))
     shown = f" Shown for the first {MOST_CLASSES} of {classes} classes." if classes > MOST_CLASSES else ""
-    drawn = (
-        (
-            "used-against-attended",
-            "Used against attended",
-            "Every point is a token. Where attention explains, the arms of polar words rise above the neutral words."
-            + shown,
-            polarity_against_attention(tables["tokens"]),
-        ),
-        (
-            "scores-by-rank",
-            "Scores by frequency rank",
-            "Polarity and attention scores by how frequent the token is; groups by how one-sided its occurrences are."
-            + shown,
-            scores_by_rank(tables["tokens"]),
-        ),
-        (
-            "weights-by-group",
-            "Attention weight by group",
-            "Weights depend on the text a word stands in, so they may separate the groups less sharply than scores.",
-            weights_by_group(tables["weights"]),
-        ),
-        (
-            "learning-curves",
-            "Learning curves",
-            "Training loss, dev loss and dev accuracy.",
-            learning_curves(tables["history"]),
-        ),
+    return [_picture(sketch, tables[sketch.table], folder, shown) for sketch in SKETCHES if sketch.table in tables]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sketch:
+    """A figure of the report before it is drawn."""
+
+    name: str
+    title: str
+    caption: str
+    table: str
+    draw: Callable[[pd.DataFrame], Figure]
+    by_class: bool = False
+
+
+SKETCHES = (
+    Sketch(
+        name="used-against-attended",
+        title="Used against attended",
+        caption="Every point is a token. Where attention explains, the arms of polar words rise above neutral ones.",
+        table="tokens",
+        draw=polarity_against_attention,
+        by_class=True,
+    ),
+    Sketch(
+        name="scores-by-rank",
+        title="Scores by frequency rank",
+        caption="Polarity and attention scores by how frequent the token is; groups by how one-sided it occurs.",
+        table="tokens",
+        draw=scores_by_rank,
+        by_class=True,
+    ),
+    Sketch(
+        name="weights-by-group",
+        title="Attention weight by group",
+        caption="Weights depend on the text a word stands in, so they may separate the groups less than scores.",
+        table="weights",
+        draw=weights_by_group,
+    ),
+    Sketch(
+        name="learning-curves",
+        title="Learning curves",
+        caption="Training loss, dev loss and dev accuracy.",
+        table="history",
+        draw=learning_curves,
+    ),
+)
+
+
+def _picture(sketch: Sketch, table: pd.DataFrame, folder: Path, shown: str) -> Picture:
+    figure = sketch.draw(table)
+    return Picture(
+        title=sketch.title,
+        caption=sketch.caption + (shown if sketch.by_class else ""),
+        svg=inline_svg(save_figure(figure, folder / sketch.name)[0]),
+        wide=bool(figure.get_figwidth() > 10),
     )
-    return [
-        Picture(
-            title=title,
-            caption=caption,
-            svg=inline_svg(save_figure(figure, folder / name)[0]),
-            wide=bool(figure.get_figwidth() > 10),
-        )
-        for name, title, caption, figure in drawn
-    ]
 
 
 def _compose(
@@ -171,7 +194,7 @@ def _compose(
         baseline=float((corpus.test.labels == corpus.train.labels.mode().values).double().mean()),
         pictures=pictures,
         strongest=strongest_tokens(tables["tokens"], corpus.class_names),
-        examples=_examples(finished.trace(), corpus),
+        examples=_examples(finished.trace(), corpus, sentences=settings.model.structure == "hierarchical"),
         notices=corpus.notices,
         facts={
             "Data": {**settings.data.model_dump(), **_taken(corpus)},
@@ -203,9 +226,11 @@ def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.assign(token=[brief(token) for token in table["token"]], **numbers)
 
 
-def _examples(found: Trace, corpus: Corpus) -> list[Example]:
+def _examples(found: Trace, corpus: Corpus, *, sentences: bool) -> list[Example]:
+    """Telling test texts as strips of words, or of sentences for a hierarchical model."""
+    spans = corpus.test.sentence_spans if sentences else corpus.test.spans
     return [
-        make_example(found, number, corpus.test.texts[number], corpus.test.spans(number), why)
+        make_example(found, number, corpus.test.texts[number], spans(number), why)
         for number, why in telling_instances(found)
     ]
 

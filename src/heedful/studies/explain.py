@@ -10,7 +10,7 @@ from heedful.models.classifier import Classifier
 from heedful.report.strips import own_polarity
 from heedful.text.readers import writable
 from heedful.traces import Trace
-from heedful.tracing import trace_texts
+from heedful.tracing import trace_texts, unit_spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +58,10 @@ class Explanation:
 def explain(model: Classifier, text: str) -> Explanation:
     """What the model attends to and what it uses in one text."""
     text = str(writable(text))
-    found, tokens = trace_texts(model, [text])
-    spans = [(int(start), int(end)) for start, end in tokens.spans.tolist()]
-    return Explanation(text=text, trace=found, spans=spans, known=(tokens.numbers > 0).tolist())
+    found, split = trace_texts(model, [text])
+    spans = [(int(start), int(end)) for start, end in unit_spans(model, split, 0).tolist()]
+    known = [True] * len(spans) if model.hierarchical else (split.tokens.numbers > 0).tolist()
+    return Explanation(text=text, trace=found, spans=spans, known=known)
 
 
 def print_explanation(explanation: Explanation, console: Console | None = None) -> None:

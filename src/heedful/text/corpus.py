@@ -10,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import DataError
-from heedful.text.ragged import Batch, Sentences, lengths_of, offsets_of, positions_of, segments_of
+from heedful.text.ragged import Batch, Sentences, lengths_of, offsets_of, positions_of
 from heedful.text.tokenize import Tokenizer, Tokens, sentence_starts
 from heedful.text.vocabulary import Vocabulary
 
@@ -56,6 +56,12 @@ class Split:
         """[start, end) of each token of one document, in characters of its text."""
         return self.tokens.spans[int(self.offsets[instance]) : int(self.offsets[instance + 1])]
 
+    def sentence_spans(self, instance: int) -> Int[Tensor, "sentences 2"]:
+        """[start, end) of each sentence of one document, from its first token to the end of its last."""
+        place = slice(int(self.sentences.offsets[instance]), int(self.sentences.offsets[instance + 1]))
+        first, last = self.sentences.bounds[:-1][place], self.sentences.bounds[1:][place] - 1
+        return torch.stack([self.tokens.spans[first, 0], self.tokens.spans[last, 1]], 1)
+
     def surface(self, instance: int) -> list[str]:
         """The tokens of one document as they are written in its text."""
         text = self.texts[instance]
@@ -67,10 +73,9 @@ class Split:
 
     def sentence_texts(self) -> list[str]:
         """The sentences of all documents, from the beginning of the first token to the end of the last."""
-        first, last = self.sentences.bounds[:-1], self.sentences.bounds[1:] - 1
-        owners = segments_of(self.sentences.offsets).tolist()
-        begins, ends = self.tokens.spans[first, 0].tolist(), self.tokens.spans[last, 1].tolist()
-        return [self.texts[owner][begin:end] for owner, begin, end in zip(owners, begins, ends, strict=True)]
+        return [
+            text[begin:end] for row, text in enumerate(self.texts) for begin, end in self.sentence_spans(row).tolist()
+        ]
 
     @cached_property
     def sentences(self) -> Sentences:
