@@ -163,10 +163,9 @@ def best_rivals(trace: Trace) -> Float[Tensor, " units"]:
     spare = (2 * magnitude(trace) * rounding(trace.lengths)).index_select(0, trace.segments)
     rivals = []
     for part in slices(len(chosen)):
-        values = chosen.new_empty(len(trace.bias), len(chosen[part]), dtype=torch.float64)
-        torch.add(trace.polarity_scores[part].t(), trace.bias[:, None], out=values)
-        own = values.gather(0, chosen[part].t()).squeeze(0)
-        rivals.append(values.scatter_(0, chosen[part].t(), -torch.inf).amax(0).sub_(own))
+        values = trace.polarity_scores[part] + trace.bias
+        own = values.gather(1, chosen[part]).squeeze(1)
+        rivals.append(values.scatter_(1, chosen[part], -torch.inf).amax(1).sub_(own))
     return torch.cat(rivals).add_(spare).mul_(trace.attention_weights)
 
 
