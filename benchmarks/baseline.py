@@ -1,4 +1,4 @@
-"""The textbook way, for comparison: padded [batch, length, features] tensors, dense embedding gradient, torch's Adagrad."""
+"""The textbook way: padded [batch, length, features] tensors, dense embedding gradient, torch's Adagrad."""
 
 import torch
 import torch.nn.functional as F

@@ -24,9 +24,7 @@ def steps(kind: str, longest: int) -> None:
     torch.set_num_threads(1)
     lengths = torch.tensor([200] * 63 + [longest])
     tokens = torch.randint(0, 5000, (int(lengths.sum()),), generator=torch.Generator().manual_seed(0))
-    held = Tokens(
-        numbers=tokens, offsets=offsets_of(lengths), spans=torch.zeros(len(tokens), 2, dtype=torch.int32)
-    )
+    held = Tokens(numbers=tokens, offsets=offsets_of(lengths), spans=torch.zeros(len(tokens), 2, dtype=torch.int32))
     split = Split(texts=[""] * 64, labels=torch.arange(64) % 2, tokens=held)
     step = our_step(split, 5000, 64, "token") if kind == "ours" else their_step(split, 5000)
     for _ in range(3):

@@ -23,7 +23,7 @@ def rows() -> list[dict[str, str]]:
     texts = sample_texts()
     found = []
     for mode in MODES:
-        tokenizer = Tokenizer(mode)  # type: ignore[arg-type]
+        tokenizer = Tokenizer(mode)
         vocabulary = tokenizer.vocabulary(texts)
         begun = time.perf_counter()
         count = len(tokenizer.encode(texts, vocabulary).numbers)

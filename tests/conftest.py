@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from heedful.models.classifier import FlatClassifier
+from heedful.models.classifier import Classifier
 from heedful.text import synthetic
 from heedful.text.corpus import Corpus
 from heedful.training.loop import fit
@@ -22,7 +22,7 @@ def small_corpus() -> Corpus:
 
 
 @pytest.fixture(scope="session")
-def small_model(small_corpus: Corpus) -> FlatClassifier:
+def small_model(small_corpus: Corpus) -> Classifier:
     """A model that has seen the small corpus a few times; do not change it."""
     return fit(small_corpus, embedding_size=16, epochs=3, batch_size=20)
 

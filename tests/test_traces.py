@@ -1,5 +1,6 @@
 """The trace: by hand, validated, saved and loaded bit for bit."""
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def test_weights_sum_to_one_and_a_constant_changes_nothing(scores: list[list[flo
         Trace.from_arrays(offsets=offsets, attention_scores=a, polarity_scores=np.zeros((len(flat), 2)), bias=[0, 0])
         for a in (flat, flat + constant)
     ]
-    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, end in itertools.pairwise(offsets):
         assert float(made[0].attention_weights[start:end].sum()) == pytest.approx(1, abs=1e-12)
     torch.testing.assert_close(made[0].attention_weights, made[1].attention_weights, atol=1e-10, rtol=0)
 

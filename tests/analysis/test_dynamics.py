@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles import flow as oracle
 from torch import Tensor
 
 from heedful.analysis.dynamics import (
@@ -24,6 +23,7 @@ from heedful.analysis.dynamics import (
     sample_pairs,
     summary,
 )
+from tests.oracles import flow as oracle
 
 TEXTS = [[0, 1, 1, 2], [3, 0, 3, 3, 4], [5], [2, 2], [4, 1, 0, 5, 5, 1]]  # words come up to three times; token 6 never
 LABELS = {1: [1, 0, 1, 0, 0], 3: [0, 2, 1, 0, 2]}

@@ -43,7 +43,14 @@ def test_groups_of_two_classes(negative: int, positive: int, group: str) -> None
 
 @pytest.mark.parametrize(
     ("counts", "group"),
-    [((9, 1, 0), "a"), ((8, 2, 1), "none"), ((5, 0, 0), "none"), ((0, 0, 6), "c"), ((4, 3, 3), "neutral"), ((5, 3, 2), "none")],
+    [
+        ((9, 1, 0), "a"),
+        ((8, 2, 1), "none"),
+        ((5, 0, 0), "none"),
+        ((0, 0, 6), "c"),
+        ((4, 3, 3), "neutral"),
+        ((5, 3, 2), "none"),
+    ],
 )
 def test_groups_of_three_classes(counts: tuple[int, int, int], group: str) -> None:
     assert token_groups(torch.tensor([counts]), ("a", "b", "c")) == [group]

@@ -7,18 +7,18 @@ import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.oracles import flow as oracle
 from torch import Tensor
 
 from heedful.config import ModelSettings
 from heedful.errors import ConfigError, HeedfulError, InputError, UnknownName
-from heedful.models.classifier import FlatClassifier, Interface
+from heedful.models.classifier import Classifier, FlatClassifier, Interface
 from heedful.models.kernels import keep_mask
 from heedful.probes.flow import FlowRecorder, flow_terms
 from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.tokenize import Tokenizer
 from heedful.training.events import EpochDone
 from heedful.training.loop import fit
+from tests.oracles import flow as oracle
 
 TEXTS = ["good good film", "bad film", "fine plot good", "bad bad plot film bad", "film"]
 LABELS = {2: [1, 0, 1, 0, 1], 3: [0, 2, 1, 2, 0]}
@@ -183,7 +183,7 @@ def drawn_masks(
     return [[next(rest) for _ in text] for text in texts], list(documents)
 
 
-def recorded(classes: int = 2, **options: Any) -> tuple[FlowRecorder, FlatClassifier]:
+def recorded(classes: int = 2, **options: Any) -> tuple[FlowRecorder, Classifier]:
     corpus = corpus_of(classes)
     groups = ["none", "negative", "neutral", "positive", "neutral", "positive"]  # <unk> bad film good plot fine
     recorder = FlowRecorder(corpus, groups=groups, **options)
