@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from heedful.analysis import decisions as deciding
-from heedful.analysis import erasure
+from heedful.analysis import remains
 from heedful.analysis.erasure import erase, first_flips, js_divergence, single_erasure
 from heedful.analysis.rankings import RANKINGS, ranked
 from heedful.errors import InputError, UnknownName
@@ -159,7 +159,7 @@ def test_whole_numbers_decide_as_floating_point_does(
     """Everything in doubt goes the exact way; the tables stay the same."""
     trace, same = (make(seed, instances=20, longest=9) for _ in range(2))
     expected = [first_flips(trace, name) for name in RANKINGS]
-    monkeypatch.setattr(erasure, "rounding", lambda lengths: lengths.double() + 1e6)
+    monkeypatch.setattr(remains, "rounding", lambda lengths: lengths.double() + 1e6)
     for name, table in zip(RANKINGS, expected, strict=True):
         pd.testing.assert_frame_equal(first_flips(same, name), table)
 

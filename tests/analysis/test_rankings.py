@@ -82,6 +82,20 @@ def test_the_order_is_descending_within_instances_with_ties_by_position(name: st
     assert backwards == [oracle.ranked((-values[trace.instance(t)]).tolist()) for t in range(len(trace))]
 
 
+@pytest.mark.parametrize("classes", [2, 3, 5, 8, 10, 16, 17])
+@pytest.mark.parametrize("name", ["attention", "gradient", "product", "polarity", "margin"])
+def test_equal_units_tie_exactly(name: str, classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    tokens = rng.integers(0, 7, 301)
+    trace = Trace.from_arrays(
+        offsets=[0, 301],
+        attention_scores=rng.normal(size=7)[tokens],
+        polarity_scores=rng.normal(size=(7, classes))[tokens],
+        bias=rng.normal(size=classes),
+    )
+    assert len(importance(trace, name).unique()) == 7
+
+
 def test_underflowing_weights_are_still_told_apart() -> None:
     scores = [-3000.0, -2000.0, -1000.0, 0.0]
     trace = Trace.from_arrays(

@@ -130,7 +130,7 @@ def one_thread() -> Iterator[None]:
 
 def each(function: Callable[[Block], T], some: Sequence[Block]) -> list[T]:
     """The function of every block, of several at a time: blocks are independent, and the heavy work needs no lock."""
-    if len(some) == 1:
-        return [function(some[0])]
+    if len(some) < 2:
+        return [function(block) for block in some]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return list(threads.map(function, some))

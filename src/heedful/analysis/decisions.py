@@ -23,6 +23,7 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 
 T = TypeVar("T")
 
+NEVER = torch.iinfo(torch.int64).max
 LARGEST_SPAN = 600.0
 USUAL_MAGNITUDES = (1e-30, 1e30)
 # A gap between scores that no sum of doubles can bridge: larger ones change no decision and are shortened to it.

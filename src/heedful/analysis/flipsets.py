@@ -19,6 +19,7 @@ from torch import Tensor
 from heedful.analysis.blocks import Block, ascending, at, each, one_thread
 from heedful.analysis.decisions import (
     EPSILON,
+    NEVER,
     Numbers,
     decisions,
     decisions_after,
@@ -29,7 +30,7 @@ from heedful.analysis.decisions import (
     magnitude,
     rounding,
 )
-from heedful.analysis.erasure import NEVER, largest_logarithm, polarity_margins
+from heedful.analysis.remains import largest_logarithm, polarity_margins
 from heedful.errors import InputError
 from heedful.traces import Trace
 

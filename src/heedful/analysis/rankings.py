@@ -59,14 +59,17 @@ def _attention(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
 
 @once_per_trace
 def attention_gradients(trace: Trace) -> Float[Tensor, " units"]:
-    """∂d/∂α_i of d = max_k p_k with α free: p_y Σ_{k≠y} p_k (z_iy − z_ik), the form that does not cancel."""
+    """∂d/∂α_i of d = max_k p_k with α free: p_y Σ_{k≠y} p_k (z_iy − z_ik), the form that does not cancel.
+
+    Summed row by row: a matrix product rounds differently at different places, and equal units would no longer tie.
+    """
     chosen = decisions(trace)
     probabilities = logits(trace).softmax(1)
     shares = probabilities * probabilities.gather(1, chosen[:, None])
-    own, ones, gradients = _polarity_of(trace, chosen)[:, None], torch.ones_like(trace.bias), []
+    own, gradients = _polarity_of(trace, chosen)[:, None], []
     for part in slices(len(own)):
         pulls = (own[part] - trace.polarity_scores[part]).mul_(shares.index_select(0, trace.segments[part]))
-        gradients.append(pulls @ ones)
+        gradients.append(pulls.sum(1))
     return torch.cat(gradients)
 
 
@@ -83,7 +86,7 @@ def _random(trace: Trace, generator: np.random.Generator) -> Float[Tensor, " uni
 def _polarity(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
     """z_iy − mean over k ≠ y of z_ik"""
     differences = _polarity_of(trace, decisions(trace))[:, None] - trace.polarity_scores
-    return differences @ torch.ones_like(trace.bias) / (len(trace.bias) - 1)
+    return differences.sum(1) / (len(trace.bias) - 1)
 
 
 def _margin(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:

@@ -82,9 +82,9 @@ def _class(found: Trace, number: Any) -> str | None:
 
 
 def print_erasure(erasure: Erasure, console: Console | None = None) -> None:
-    """The text once per ranking, with the units struck out that must go before the decision flips."""
+    """The text once per ranking, with the units in brackets that must go before the decision flips."""
     screen = console or Console()
-    screen.print(f"decision: {erasure.predicted}; struck out: what is erased until it flips", markup=False)
+    screen.print(f"decision: {erasure.predicted}; in brackets: what is erased until it flips", markup=False)
     for course in erasure.courses:
         gone = set(course.order[: course.erased or 0])
         _print_row(screen, course.ranking, erasure.units, gone, course.flipped_to)
@@ -96,7 +96,7 @@ def _print_row(screen: Console, name: str, units: Sequence[str], gone: set[int],
     end = f"{len(gone)} of {len(units)} → {flipped_to}" if flipped_to else "never flips"
     line = Text(f"{name:10}", "bold") + Text(f"{end:24}", "dim")
     for place, unit in enumerate(units):
-        line.append(unit, "strike #d55e00" if place in gone else "")
+        line.append(f"[{unit}]" if place in gone else unit, "#d55e00" if place in gone else "")
         line.append(" ")
     screen.print(line)
 

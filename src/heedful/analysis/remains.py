@@ -1,0 +1,162 @@
+"""What remains of instances along an order of their units, and the first place where another class is ahead.
+
+The sums of all prefixes run from the last unit of the order backwards, so nothing cancels. Where rounding could decide,
+the instance is said to be doubtful and is done again in whole numbers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.analysis.blocks import Block, at, endings, slices
+from heedful.analysis.decisions import NEVER, decisions, exact_terms, linear, magnitude, once_per_trace, rounding
+from heedful.traces import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rest:
+    """What remains of some instances: entry j of a row when all but the last j + 1 units of the order are erased.
+
+    The sums `own` belong to the chosen class and `others` to each other one (−∞ in the place of the chosen one), up to
+    a common positive factor and known up to `doubt`. Where nothing but `weightless` units remain the bias decides.
+    """
+
+    rows: Int[Tensor, " rows"]
+    own: Float[Tensor, "rows width"]
+    others: Float[Tensor, "rows width classes"]
+    doubt: Float[Tensor, "rows width"]
+    inside: Bool[Tensor, "rows width"]
+    weightless: Bool[Tensor, "rows width"]
+
+
+def rests(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Iterator[tuple[Int[Tensor, " some"], Rest]]:
+    """All that can remain and be flipped, something being erased; and which rows of the block they are."""
+    in_linear_space = bool(linear(trace)[block.rows[0]])
+    possible = _possible(trace, block, order) if in_linear_space else trace.lengths[block.rows] - 1
+    for some, ending in endings(block, order, possible):
+        yield some, (_linear_sums if in_linear_space else _log_sums)(trace, ending)
+
+
+def _possible(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Int[Tensor, " rows"]:
+    """With more units remaining than these, not even the best rival of every single unit would flip the decision.
+
+    max_k Σ α_i m_ik ≤ Σ α_i max_k m_ik: one sum for all classes.
+    """
+    sums = at(best_rivals(trace), order).mul_(block.inside).flip(1).cumsum_(1)
+    outside = block.width - trace.lengths[block.rows]
+    remaining = torch.arange(1, block.width, device=order.device) - outside[:, None]
+    return (remaining * (sums[:, :-1] >= 0)).amax(1).clamp_(min=0) if block.width > 1 else outside
+
+
+@once_per_trace
+def best_rivals(trace: Trace) -> Float[Tensor, " units"]:
+    """α_i max_{k≠y} m_ik with m_ik = z_ik − z_iy + b_k − b_y, and as much more as the rounding of their sums allows."""
+    chosen = decisions(trace).index_select(0, trace.segments)[:, None]
+    spare = (2 * magnitude(trace) * rounding(trace.lengths)).index_select(0, trace.segments)
+    rivals = []
+    for part in slices(len(chosen)):
+        values = trace.polarity_scores[part] + trace.bias
+        own = values.gather(1, chosen[part]).squeeze(1)
+        rivals.append(values.scatter_(1, chosen[part], -torch.inf).amax(1).sub_(own))
+    return torch.cat(rivals).add_(spare).mul_(trace.attention_weights)
+
+
+def polarity_margins(
+    trace: Trace, units: Int[Tensor, "rows width"], chosen: Int[Tensor, " rows"]
+) -> Float[Tensor, "rows width classes"]:
+    """m_ik = z_ik − z_iy + b_k − b_y"""
+    polarity = at(trace.polarity_scores, units)
+    own = polarity.gather(2, chosen[:, None, None].expand(-1, units.shape[1], 1))
+    return polarity.sub_(own).add_((trace.bias - trace.bias[chosen][:, None])[:, None, :])
+
+
+def _linear_sums(trace: Trace, ending: Block) -> Rest:
+    """Σ α_i (z_ik + b_k) over the remaining units, from the last unit of the order on."""
+    weights = at(trace.attention_weights, ending.units)
+    sums = at(trace.polarity_scores, ending.units).add_(trace.bias).mul_(weights[:, :, None]).cumsum_(1)
+    places = _places(decisions(trace)[ending.rows], ending)
+    own, mass = sums.gather(2, places).squeeze(2), weights.cumsum_(1)
+    return Rest(
+        rows=ending.rows,
+        own=own,
+        others=sums.scatter_(2, places, -torch.inf),
+        doubt=mass * (_rounding(ending) * magnitude(trace)),
+        inside=ending.inside,
+        weightless=(mass == 0) & ending.inside,
+    )
+
+
+def _log_sums(trace: Trace, ending: Block) -> Rest:
+    """Σ α_i m_ik / Σ α_i where the weights underflow, the positive and the negative part apart.
+
+    Each part is the logsumexp of a_i + log|m_ik|, the divisor that of a_i.
+    """
+    chosen = decisions(trace)[ending.rows]
+    scores = at(trace.attention_scores, ending.units).masked_fill_(~ending.inside, -torch.inf)
+    scores = scores - scores.amax(1, keepdim=True).where(scores.amax(1, keepdim=True) > -torch.inf, 0)
+    margins = polarity_margins(trace, ending.units, chosen)
+    sizes = margins.abs().log_().add_(scores[:, :, None])
+    mass = scores.logcumsumexp(1)
+    norm = mass.where(mass > -torch.inf, 0)[:, :, None]
+    gains = sizes.where(margins > 0, -torch.inf).logcumsumexp(1).sub_(norm).exp_()
+    losses = sizes.where(margins < 0, -torch.inf).logcumsumexp(1).sub_(norm).exp_()
+    doubt = 2 * _rounding(ending) * (1 + largest_logarithm(sizes)) * magnitude(trace)
+    return Rest(
+        rows=ending.rows,
+        own=torch.zeros_like(mass),
+        others=gains.sub_(losses).scatter_(2, _places(chosen, ending), -torch.inf),
+        doubt=torch.full_like(mass, doubt),
+        inside=ending.inside,
+        weightless=(mass == -torch.inf) & ending.inside,
+    )
+
+
+def largest_logarithm(sizes: Float[Tensor, "..."]) -> float:
+    """The largest magnitude of the finite ones: what the rounding of logarithms is relative to."""
+    return float(sizes.abs().where(sizes.isfinite(), 0).max())
+
+
+def _places(classes: Int[Tensor, " rows"], block: Block) -> Int[Tensor, "rows width 1"]:
+    return classes[:, None, None].expand(-1, block.width, 1)
+
+
+def _rounding(block: Block) -> float:
+    return float(rounding(torch.tensor(block.width)))
+
+
+def first_flip(trace: Trace, rest: Rest) -> tuple[Int[Tensor, " rows"], Int[Tensor, " rows"], Bool[Tensor, " rows"]]:
+    """The fewest erasures after which another class is ahead (or NEVER), which one, and where rounding could decide."""
+    bias_class, units = int(trace.bias.argmax()), trace.lengths[rest.rows]
+    surely, perhaps = _most_remaining(rest)
+    place = (perhaps - 1).clamp_(min=0)[:, None]
+    top = rest.others.gather(1, place[:, :, None].expand(-1, 1, rest.others.shape[2])).squeeze(1).topk(2, dim=1)
+    unclear = ~(top.values[:, 0] - top.values[:, 1] > rest.doubt.gather(1, place).squeeze(1))
+    at_last = torch.where(decisions(trace)[rest.rows] == bias_class, NEVER, units - rest.weightless.sum(1))
+    erased = torch.where(perhaps > 0, units - surely, at_last)
+    return erased, top.indices[:, 0].where(perhaps > 0, bias_class), (perhaps > 0) & ((surely != perhaps) | unclear)
+
+
+def _most_remaining(rest: Rest) -> tuple[Int[Tensor, " rows"], Int[Tensor, " rows"]]:
+    """The most units that may remain with another class ahead (or 0): surely, and as far as rounding can tell."""
+    lead = rest.others.amax(2).sub_(rest.own)
+    counts = rest.inside & ~rest.weightless
+    remaining = torch.arange(1, lead.shape[1] + 1, device=lead.device)
+    surely = (remaining * (counts & (lead > rest.doubt))).amax(1)
+    return surely, (remaining * (counts & ~(lead < -rest.doubt))).amax(1)
+
+
+def exact_flip(trace: Trace, instance: int, order: Int[Tensor, " width"]) -> tuple[int, int]:
+    """The same for one instance in whole numbers."""
+    places = (order[: int(trace.lengths[instance])] - trace.offsets[instance]).numpy(force=True)
+    alive = np.isfinite(trace.attention_scores[trace.instance(instance)].numpy(force=True))[places]
+    weighty = int(np.flatnonzero(alive)[-1]) + 1
+    winners = exact_terms(trace, instance)[places][::-1].cumsum(0)[::-1][:weighty].argmax(1)
+    chosen, bias_class = int(decisions(trace)[instance]), int(trace.bias.argmax())
+    flips = np.flatnonzero(winners[1:] != chosen) + 1
+    if len(flips):
+        return int(flips[0]), int(winners[flips[0]])
+    return (NEVER, chosen) if bias_class == chosen else (weighty, bias_class)
