@@ -13,6 +13,13 @@ from heedful.text.synthetic import words
 
 COMMAND = [sys.executable, "-m", "heedful.cli"]
 
+# A shell that runs its jobs in the background lets them ignore interrupts, and they would hand that on.
+HEEDING_INTERRUPTS = [
+    sys.executable,
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
+]
+
 
 def environment() -> dict[str, str]:
     """Of this process, with the package that is being tested on the search path."""
@@ -28,7 +35,7 @@ def call(*arguments: object, **options: Any) -> "subprocess.CompletedProcess[str
 def start(*arguments: object, **options: Any) -> "subprocess.Popen[str]":
     """Start `heedful` as the leader of a process group of its own."""
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "text": True}
-    command = [*COMMAND, *map(str, arguments)]
+    command = [*HEEDING_INTERRUPTS, *COMMAND, *map(str, arguments)]
     return subprocess.Popen(command, start_new_session=True, env=environment(), **{**quiet, **options})
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from heedful import __version__, cli
+from tests import commands
 
 pytestmark = pytest.mark.xdist_group("cli")  # one worker makes the audited run
 
@@ -82,14 +83,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
 def start(*arguments: object) -> "subprocess.Popen[str]":
     """Run a command in a process of its own, as a user does."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "heedful.cli", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1]), "PYTHONIOENCODING": "utf-8"},
-    )
+    return commands.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
 
 
 def finish(process: "subprocess.Popen[str]") -> Outcome:

@@ -8,6 +8,8 @@ import heedful
 NAMES = [
     "Corpus",
     "HeedfulError",
+    "RunSettings",
+    "Store",
     "Trace",
     "__version__",
     "audit",

@@ -170,8 +170,10 @@ def test_gc_removes_what_was_left_and_nothing_else(store: Store) -> None:
         assert not any(place.exists() for place in left)
         assert all(place.exists() for place in kept)
         store.collect(store.rubbish(everything=True))
-        assert not any(place.exists() for place in kept)
+        assert [place.exists() for place in kept] == [False, True]  # the run that is computed may read the corpus
         assert (store.workplace("c" * 64) / "run").is_dir()
+    store.collect(store.rubbish(everything=True))
+    assert not any(place.exists() for place in kept)
     assert store.finished() == [path]
 
 

@@ -11,10 +11,12 @@ from heedful.version import __version__
 if TYPE_CHECKING:
     from heedful.analysis.erasure import first_flips, single_erasure
     from heedful.analysis.flipsets import minimum_flips
+    from heedful.config import RunSettings
     from heedful.errors import HeedfulError
     from heedful.models.checkpoint import load_model, save_model
     from heedful.probes.flow import flow_terms
     from heedful.probes.scores import token_scores
+    from heedful.store import Store
     from heedful.studies.audit import audit
     from heedful.text.corpus import Corpus
     from heedful.text.datasets import load_corpus
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Corpus": "heedful.text.corpus",
     "HeedfulError": "heedful.errors",
+    "RunSettings": "heedful.config",
+    "Store": "heedful.store",
     "Trace": "heedful.traces",
     "audit": "heedful.studies.audit",
     "first_flips": "heedful.analysis.erasure",
@@ -42,6 +46,8 @@ _HOMES = {
 __all__ = [
     "Corpus",
     "HeedfulError",
+    "RunSettings",
+    "Store",
     "Trace",
     "__version__",
     "audit",

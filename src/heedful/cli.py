@@ -1,6 +1,5 @@
 """The command line: parse, call one public function, print. Nothing heavy is imported before it is needed."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +8,7 @@ import typer
 
 from heedful.commands.data import fetch_data
 from heedful.commands.erase import erase
+from heedful.commands.options import Json, StoreRoot, print_json
 from heedful.commands.reproduce import reproduce
 from heedful.commands.runs import runs_app
 from heedful.commands.sweep import sweep
@@ -36,13 +36,12 @@ app.add_typer(runs_app, name="runs")
 Data = Annotated[
     str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSONL or Parquet file.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Config = Annotated[Path | None, typer.Option("--config", help="A TOML or JSON file of settings.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. model.score_scale=100.")
 ]
 Attention = Annotated[str | None, typer.Option(help="dot or additive.")]
-Encoder = Annotated[str | None, typer.Option(help="none, affine or lstm.")]
+Encoder = Annotated[str | None, typer.Option(help="none, affine, lstm, gru or conv.")]
 Scale = Annotated[float | None, typer.Option("--score-scale", help="λ, the divisor of the attention scores.")]
 Epochs = Annotated[int | None, typer.Option(help="Passes over the training split.")]
 Seed = Annotated[int | None, typer.Option(help="Draws parameters, order and dropout.")]
@@ -50,7 +49,6 @@ TextColumn = Annotated[str | None, typer.Option(help="The column that holds the 
 LabelColumn = Annotated[str | None, typer.Option(help="The column that holds the label.")]
 SplitColumn = Annotated[str | None, typer.Option(help="The column that names the split.")]
 Encoding = Annotated[str | None, typer.Option(help="The file's text encoding.")]
-StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
 Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
 
 
@@ -90,7 +88,7 @@ def audit(
     with _progress(settings, corpus) as bar:
         done = run_audit(settings, Store(store), out=out, corpus=corpus, observers=[bar], fresh=fresh)
     if as_json:
-        _print_json(done.summary())
+        print_json(done.summary())
     else:
         _print_audit(done)
 
@@ -122,7 +120,7 @@ def train(
     with _progress(settings, corpus) as bar:
         done = run(settings, Store(store), corpus=corpus, observers=[bar], fresh=fresh)
     if as_json:
-        _print_json({"run": str(done.path), **done.manifest})
+        print_json({"run": str(done.path), **done.manifest})
     else:
         print(f"test accuracy {_percent(done.metrics)} at epoch {done.metrics['best_epoch']}")
         print(f"run {done.path}")
@@ -141,7 +139,7 @@ def explain(
 
     found = explain_text(Run(run).model(), sys.stdin.read() if text == "-" else text)
     if as_json:
-        _print_json(found.summary())
+        print_json(found.summary())
     else:
         print_explanation(found)
 
@@ -156,7 +154,7 @@ def list_data(as_json: Json = False) -> None:
         for one in DATASETS.values()
     ]
     if as_json:
-        _print_json(rows)
+        print_json(rows)
     else:
         for row in rows:
             missing = "" if row["available"] else f"  (needs {row['file']} in the data folder)"
@@ -180,7 +178,7 @@ def data_stats(
 
     found = corpus_statistics(read_corpus(_settings(config, changes, locals())))
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         print_statistics(found)
 
@@ -192,7 +190,7 @@ def doctor(as_json: Json = False) -> None:
 
     found = examine()
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         for name, value in found.items():
             print(f"{name:14} {value}")
@@ -244,10 +242,6 @@ def _print_audit(done: "Audit") -> None:
 def _percent(metrics: dict[str, Any]) -> str:
     low, high = 100 * metrics["test_accuracy_low"], 100 * metrics["test_accuracy_high"]
     return f"{100 * metrics['test_accuracy']:.1f} % [{low:.1f}, {high:.1f}]"
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 def main() -> None:

@@ -159,9 +159,11 @@ class Store:
             if not self.is_busy(digest):
                 unused = everything or path.suffix == ".lock" or digest in index
                 found += [path] if unused else [part for part in [path / "run"] if part.is_dir()]
+        computing = any(is_locked(path) for path in (self.root / ".work").glob("*.lock"))
         for path in sorted(self.corpora.glob("*")) + sorted(self.corpora.glob(".*")):
             key = path.name.lstrip(".").split(".")[0]
-            if not is_locked(self.corpora / f"{key}.lock") and (everything or path.name != key):
+            unused = path.name != key or (everything and not computing)
+            if unused and not is_locked(self.corpora / f"{key}.lock"):
                 found.append(path)
         return found + [p for p in (self.root / ".failed").glob("*.json") if everything or p.stem in index]
 

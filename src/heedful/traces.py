@@ -263,9 +263,9 @@ def _write_safetensors(trace: Trace, path: Path) -> None:
     }
     if trace.labels is not None:
         tensors["labels"] = trace.labels
+    if trace.units is not None:  # as bytes of JSON: the header, where text would go, is limited to 100 MB
+        tensors["units"] = torch.frombuffer(bytearray(json.dumps(list(trace.units)).encode()), dtype=torch.uint8)
     metadata = {"class_names": json.dumps(trace.class_names)}
-    if trace.units is not None:
-        metadata["units"] = json.dumps(list(trace.units))
     with replacing(path) as temporary:
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata)
 
@@ -273,11 +273,14 @@ def _write_safetensors(trace: Trace, path: Path) -> None:
 def _read_safetensors(path: Path) -> Trace:
     try:
         with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            metadata = {name: json.loads(value) for name, value in (file.metadata() or {}).items() if name in _NAMES}
-    except (SafetensorError, json.JSONDecodeError, OSError) as error:
+            found: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if "units" in found:
+                found["units"] = json.loads(found["units"].numpy().tobytes())
+            if "class_names" in (file.metadata() or {}):
+                found["class_names"] = json.loads(file.metadata()["class_names"])
+    except (SafetensorError, ValueError, OSError) as error:
         raise TraceError(f"'{path}' is not a readable safetensors file: {error}.") from error
-    return _from_columns(path, tensors | metadata)
+    return _from_columns(path, found)
 
 
 def _write_parquet(trace: Trace, path: Path) -> None:

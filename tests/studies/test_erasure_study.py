@@ -87,3 +87,11 @@ def test_tables_can_be_shown_where_nothing_flips() -> None:
     screen = Console(record=True, width=120, file=io.StringIO())
     print_tables(erasure_tables(stubborn), screen)
     assert "1 never flip" in screen.export_text()
+
+
+def test_printed_json_has_null_where_there_is_no_number(tmp_path: Path) -> None:
+    stubborn = Trace.from_arrays(offsets=[0, 1], attention_weights=[1.0], polarity_scores=[[1, 0]], bias=[1, 0])
+    stubborn.save(tmp_path / "one.safetensors")
+    done = CliRunner().invoke(app, ["erase", "--trace", str(tmp_path / "one.safetensors"), "--json"])
+    found = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert found["summary"][0]["mean_fraction"] is None

@@ -187,9 +187,10 @@ def test_workers_end_with_the_sweep_however_it_ends(tmp_path: Path, source: Path
     if sent == signal.SIGINT:
         assert process.returncode == 130
         assert "Traceback" not in said
+    store = Store(tmp_path / "runs")
     wait_for(lambda: not any(map(is_alive, workers)), 10)
-    assert not Store(tmp_path / "runs").finished()
-    assert not any(Store(tmp_path / "runs").is_busy(path.stem) for path in (tmp_path / "runs" / ".work").glob("*"))
+    wait_for(lambda: not any(store.is_busy(path.stem) for path in (store.root / ".work").glob("*")), 10)
+    assert not store.finished()
 
 
 def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path, source: Path) -> None:

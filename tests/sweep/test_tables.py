@@ -72,7 +72,7 @@ def test_time_is_estimated_from_the_runs_that_are_most_alike(tmp_path: Path) -> 
 
 
 def test_workers_are_as_many_as_fit() -> None:
-    needed = worker_bytes(RunSettings(), vocabulary=100_000, held_out_units=1_000_000)
+    needed = worker_bytes(RunSettings(), vocabulary=100_000, traced_units=1_000_000)
     assert needed == BASE_BYTES + 12 * 4 * 100_000 * 100 + 250 * 1_000_000
     assert fitting_workers(8, 1000, None) == 8
     assert fitting_workers(8, 1000, 4000) == 3

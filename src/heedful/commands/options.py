@@ -1,8 +1,10 @@
 """Options that several commands share, and printing."""
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,4 +14,13 @@ RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, 
 
 
 def print_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    """Strict JSON: what is not a number is null."""
+    print(json.dumps(_without_nan(value), indent=2, ensure_ascii=False, default=str, allow_nan=False))
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nan(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

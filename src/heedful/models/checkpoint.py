@@ -20,13 +20,14 @@ FORMAT = 1
 PARAMETERS, DESCRIPTION = "model.safetensors", "model.json"
 
 
-def save_model(model: Classifier, folder: Path) -> None:
+def save_model(model: Classifier, folder: Path | str) -> None:
     """Write the parameters, then the description that makes them readable."""
+    place = Path(folder)
     interface = model.interface
-    with replacing(folder / PARAMETERS) as temporary:
+    with replacing(place / PARAMETERS) as temporary:
         save_file({name: tensor.cpu().contiguous() for name, tensor in model.state_dict().items()}, temporary)
     write_json(
-        folder / DESCRIPTION,
+        place / DESCRIPTION,
         {
             "format": FORMAT,
             "settings": model.settings.model_dump(mode="json"),

@@ -108,7 +108,7 @@ def keep_mask(shape: torch.Size, dropout: float, generator: torch.Generator) -> 
     count = shape.numel()
     whole = dropout * 256 == round(dropout * 256)
     kind, levels = (torch.int8, 2**8) if whole else (torch.int16, 2**16)
-    dropped = round(dropout * levels)
+    dropped = min(round(dropout * levels), levels - 1)
     words = torch.empty(-(-count * (levels.bit_length() - 1) // 64), dtype=torch.int64, device=generator.device)
     drawn = words.random_(-(2**63), None, generator=generator).view(kind)[:count]
     mask = torch.empty(count, device=generator.device)

@@ -91,9 +91,10 @@ def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
             "Words that belong to one class do not reliably push towards it: there is nothing sound to explain.",
         )
     if attention == {"holds"}:
+        weights = ", and larger weights on unseen text," if "C8" in decisions else ""
         return (
             "For this model, attention points at the words that matter.",
-            "Words that decide the class get larger attention scores, and larger weights on unseen text, than others.",
+            f"Words that decide the class get larger attention scores{weights} than others.",
         )
     if "does not hold" in attention:
         return (
@@ -214,10 +215,14 @@ def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[s
     counts = tokens[[f"count_{name}" for name in class_names]].sum(axis=1)
     frequent = tokens.assign(count=counts)[counts > 5]
     if len(class_names) == 2:
-        ordered = [frequent.nsmallest(STRONGEST, "polarity"), frequent.nlargest(STRONGEST, "polarity")]
+        negative, positive = frequent[frequent["polarity"] < 0], frequent[frequent["polarity"] > 0]
+        ordered = [negative.nsmallest(STRONGEST, "polarity"), positive.nlargest(STRONGEST, "polarity")]
         return {name: _short(rows, "polarity") for name, rows in zip(class_names, ordered, strict=True)}
     columns = dict(zip(class_names, polarity_names(tokens), strict=True))
-    return {name: _short(frequent.nlargest(STRONGEST, column), column) for name, column in columns.items()}
+    return {
+        name: _short(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column)
+        for name, column in columns.items()
+    }
 
 
 def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -129,11 +129,17 @@ def _first_guess(plan: Plan) -> int:
 def _fitting(most: int, jobs: Sequence[Job], corpora: Corpora) -> int:
     """Workers that fit when each computes the largest of the runs."""
     needed = max(
-        worker_bytes(job.settings, vocabulary=facts["vocabulary"], held_out_units=facts["held_out_units"])
+        worker_bytes(job.settings, vocabulary=facts["vocabulary"], traced_units=_traced_units(job, facts))
         for job in jobs
         for facts in [corpora[job.settings.data]]
     )
     return fitting_workers(min(most, len(jobs)), needed, available_bytes())
+
+
+def _traced_units(job: Job, facts: Mapping[str, Any]) -> int:
+    """Contextual encoders are traced on the training split too, for the local scores of words."""
+    contextual = job.settings.model.encoder not in {"none", "affine"}
+    return int(facts["units"] if contextual else facts["held_out_units"])
 
 
 def _distinct_data(plan: Plan) -> list[DataSettings]:
@@ -152,16 +158,21 @@ def _cache_corpora(plan: Plan, store: Store, engine: Engine) -> tuple[Corpora, l
         if isinstance(event, Ended):
             if event.outcome.facts is not None:
                 corpora[event.job.settings.data] = event.outcome.facts
+                for run in _runs_on(plan, event.job.settings.data):
+                    store.forget_failure(run.digest(UNREAD))
             else:
                 unreadable += _fail_all(plan, event)
     return corpora, unreadable
 
 
 def _fail_all(plan: Plan, event: Ended) -> Iterator[Ended]:
-    for run in plan.runs:
-        if run.data == event.job.settings.data:
-            job = Job(action="run", settings=run, store=event.job.store, digest=run.digest(UNREAD))
-            yield Ended(job=job, outcome=event.outcome)
+    for run in _runs_on(plan, event.job.settings.data):
+        job = Job(action="run", settings=run, store=event.job.store, digest=run.digest(UNREAD))
+        yield Ended(job=job, outcome=event.outcome)
+
+
+def _runs_on(plan: Plan, data: DataSettings) -> list[RunSettings]:
+    return [run for run in plan.runs if run.data == data]
 
 
 def _run_job(settings: RunSettings, store: Store, corpora: Corpora) -> Job:

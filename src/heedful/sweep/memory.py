@@ -13,13 +13,13 @@ COPIES = 12
 epoch's, a checkpoint being written, the float64 copy that is traced, and tables."""
 
 BYTES_PER_TRACED_UNIT = 250
-"""Scores, weights and the word itself of each token of the test split."""
+"""Scores for a handful of classes, the weight and the word itself of each token that is traced."""
 
 
-def worker_bytes(settings: RunSettings, *, vocabulary: int, held_out_units: int) -> int:
+def worker_bytes(settings: RunSettings, *, vocabulary: int, traced_units: int) -> int:
     """Memory of a worker that computes this run. The corpus is mapped and shared, and not counted."""
     table = 4 * vocabulary * settings.model.embedding_size
-    return BASE_BYTES + COPIES * table + BYTES_PER_TRACED_UNIT * held_out_units
+    return BASE_BYTES + COPIES * table + BYTES_PER_TRACED_UNIT * traced_units
 
 
 def cores() -> int:

@@ -71,6 +71,7 @@ def load_corpus(
     if isinstance(source, str) and source in DATASETS:
         columns = {"text_column": text_column, "label_column": label_column, "split_column": split_column}
         reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "min_count": min_count != 1}
+        reading |= {"encoding": encoding != "utf-8"}
         _refuse(source, [name for name, given in (columns | reading).items() if given])
         return DATASETS[source].load(seed)
     table, name = _table(source, encoding)

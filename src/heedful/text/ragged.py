@@ -100,7 +100,7 @@ def shuffled(count: int, batch_size: int, generator: torch.Generator) -> Iterato
 def bucketed(
     lengths: Int[Tensor, " documents"], batch_size: int, generator: torch.Generator, *, pool: int = 50
 ) -> Iterator[Int[Tensor, " rows"]]:
-    """Random batches of documents of similar length, for encoders that pad.
+    """Random batches of documents of similar length: a recurrent encoder takes as many steps as the longest has words.
 
     Shuffles, sorts by length within pools of `pool` batches, cuts, and shuffles the batches. Each document comes once.
     """

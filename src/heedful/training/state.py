@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -90,10 +91,13 @@ class TrainingState:
             with safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 progress = json.loads(file.metadata()["progress"])
-        except (SafetensorError, KeyError, TypeError, OSError, json.JSONDecodeError) as error:
+            self._restore(tensors, progress)
+        except (SafetensorError, KeyError, TypeError, RuntimeError, OSError, json.JSONDecodeError) as error:
             raise CheckpointError(
-                f"'{path}' is not a training checkpoint: {error}. Remove it to start anew."
+                f"'{path}' is not a checkpoint of this training: {error}. Remove it to start anew."
             ) from error
+
+    def _restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
         self.model.load_state_dict(_under(tensors, "model."))
         self.best = _under(tensors, "best.")
         self._restore_optimizer(_under(tensors, "optimizer."))
