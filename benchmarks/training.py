@@ -19,7 +19,7 @@ from heedful.training.loop import training_step
 from heedful.training.state import TrainingState
 
 SIZE = 100
-STEPS = 25
+STEPS = 40
 ROUNDS = 5
 
 

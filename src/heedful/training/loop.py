@@ -134,7 +134,8 @@ def _batches(split: Split, state: TrainingState, training: TrainingSettings) -> 
 
 def training_step(state: TrainingState, batch: Batch, training: TrainingSettings) -> float:
     """One update on mean cross-entropy plus c·Σ|VᵀW|; returns the loss without the penalty."""
-    state.optimizer.zero_grad()
+    for parameter in state.model.parameters():
+        parameter.grad = None
     loss = F.cross_entropy(state.model(batch, state.dropout), batch.labels)
     objective = loss
     if training.alignment_penalty:
