@@ -163,7 +163,9 @@ def test_signs_of_mathematics_are_shown_as_they_are() -> None:
 
 def test_emoji_and_foreign_letters_do_not_stop_a_figure(tmp_path: Path) -> None:
     table = TOKENS.assign(token=["<unk>", "的", "了", "👍🏽", "好", "😡", "x"])
-    save_figure(polarity_against_attention(table), tmp_path / "emoji")
+    saved = save_figure(polarity_against_attention(table), tmp_path / "emoji")
+    assert [path.name for path in saved] == ["emoji.svg", "emoji.pdf", "emoji.png"]
+    assert all(path.stat().st_size > 1000 for path in saved)
 
 
 def test_a_class_that_begins_with_an_underscore_is_in_the_legend() -> None:
