@@ -309,7 +309,7 @@ def _read_parquet(path: Path) -> Trace:
             if name.decode() in _NAMES
         }
     except (pa.ArrowException, json.JSONDecodeError, OSError) as error:
-        raise TraceError(f"'{path}' is not a readable Parquet file: {error}.") from error
+        raise TraceError(f"'{path}' is not a readable Parquet file: {str(error).rstrip('.')}.") from error
     columns = {name: table.column(name).combine_chunks() for name in table.column_names if name in _LIST_COLUMNS}
     found: dict[str, Any] = dict(metadata)
     for name, column in columns.items():
