@@ -483,6 +483,7 @@ def test_an_archive_that_reaches_outside_is_refused(
         (b"\x1f\x8b not really gzip", "cannot be read"),
         (tarred({"something/else.txt": b"?"}), r"holds no rows for imdb_train\.jsonl\.gz, imdb_test\.jsonl\.gz"),
     ],
+    ids=["cut short", "not gzip", "foreign"],
 )
 def test_a_damaged_archive_makes_no_tables(folder: Path, publish: Publish, content: bytes, said: str) -> None:
     publish("imdb", {"aclImdb_v1.tar.gz": content})
