@@ -1,6 +1,7 @@
 """Attention scores and pooling, by hand and against a loop over tokens."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from heedful.models.attention import additive_scores, dot_scores
-from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention
+from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention, pool_by_operations
 from heedful.text.ragged import offsets_of
 
 
@@ -42,6 +43,7 @@ def looped_pooling(hidden: Tensor, scores: Tensor, index: Tensor, offsets: Tenso
     return torch.stack([torch.as_tensor(document) for document in documents])
 
 
+@pytest.mark.parametrize("pooling", [pool_attention, pool_by_operations])
 @given(
     lengths=st.lists(st.integers(1, 6), min_size=1, max_size=5),
     distinct=st.integers(1, 4),
@@ -49,7 +51,11 @@ def looped_pooling(hidden: Tensor, scores: Tensor, index: Tensor, offsets: Tenso
     seed=st.integers(0, 10_000),
 )
 def test_pooling_and_its_closed_form_gradient_equal_autograd_of_a_loop(
-    lengths: list[int], distinct: int, spread: float, seed: int
+    pooling: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
+    lengths: list[int],
+    distinct: int,
+    spread: float,
+    seed: int,
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
     index = torch.randint(0, distinct, (sum(lengths),), generator=generator)
@@ -57,7 +63,7 @@ def test_pooling_and_its_closed_form_gradient_equal_autograd_of_a_loop(
     hidden = torch.randn(distinct, 3, dtype=torch.float64, generator=generator, requires_grad=True)
     scores = (torch.randn(distinct, dtype=torch.float64, generator=generator) * spread).requires_grad_()
     direction = torch.randn(len(lengths), 3, dtype=torch.float64, generator=generator)
-    ours, literal = (pool(hidden, scores, index, offsets) for pool in (pool_attention, looped_pooling))
+    ours, literal = (pool(hidden, scores, index, offsets) for pool in (pooling, looped_pooling))
     torch.testing.assert_close(ours, literal, atol=1e-12, rtol=0)
     mine = torch.autograd.grad((ours * direction).sum(), (hidden, scores))
     theirs = torch.autograd.grad((literal * direction).sum(), (hidden, scores), allow_unused=True)

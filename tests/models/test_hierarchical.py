@@ -99,7 +99,7 @@ def reviews() -> Corpus:
     texts = [
         f"We came on {day} at {hour}. The food was {word}."
         for day in days
-        for hour in range(10)
+        for hour in range(24)
         for word in ("fine", "poor")
     ]
     return load_corpus((texts, ["good" if "fine" in text else "bad" for text in texts]))

@@ -11,29 +11,29 @@ a_e are Eq. 23; with other functions in front of h and a they are Eqs. 59–61, 
 Dropout on the pooled vector makes W differ per document; it is inside g_t, so nothing changes here.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
-from heedful.text.ragged import segment_softmax, segments_of
+from heedful.models import loops
+from heedful.text.ragged import segment_softmax
 
 
 def distinct_tokens(
     tokens: Int[Tensor, " units"], vocabulary_size: int
 ) -> tuple[Int[Tensor, " distinct"], Int[Tensor, " units"]]:
-    """The distinct tokens in ascending order, and for every unit its place among them.
-
-    The same as torch.unique, by marking instead of sorting: several times faster for a vocabulary of usual size.
-    """
-    marked = torch.zeros(vocabulary_size, dtype=torch.bool, device=tokens.device)
-    marked[tokens] = True
-    distinct = marked.nonzero().squeeze(1)
-    place = torch.empty(vocabulary_size, dtype=torch.int64, device=tokens.device)
-    place[distinct] = torch.arange(len(distinct), device=tokens.device)
-    return distinct, place[tokens]
+    """The distinct tokens in ascending order, and for every unit its place among them."""
+    if tokens.device.type != "cpu":
+        found: tuple[Tensor, Tensor] = torch.unique(tokens, return_inverse=True)
+        return found
+    distinct, index = loops.find_distinct(tokens.numpy(), vocabulary_size)
+    return torch.from_numpy(distinct), torch.from_numpy(index)
 
 
 class _GatherRows(torch.autograd.Function):
@@ -59,27 +59,22 @@ class _PoolAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, scores: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
-        segments = segments_of(offsets)
-        weights = segment_softmax(scores[index], offsets, segments)
-        pooled = F.embedding_bag(
-            index, hidden, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True
-        )
-        ctx.save_for_backward(hidden, index, offsets, segments, weights, pooled)
+        weights = hidden.new_empty(len(index))
+        pooled = hidden.new_zeros(len(offsets) - 1, hidden.shape[1])
+        loops.pool(*_arrays(hidden, scores, index, offsets, weights, pooled))
+        ctx.save_for_backward(hidden, index, offsets, weights, pooled)
         return pooled
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        hidden, index, offsets, segments, weights, pooled = ctx.saved_tensors
-        (g,) = gradients
-        g = g.contiguous()
-        # α_j (h_jᵀg_t − h_tᵀg_t), the inner products over occurrences without their [occurrences × features] array
-        inner = torch.ops.aten._embedding_bag_per_sample_weights_backward(g, hidden, index, offsets[:-1], segments, 0)
-        per_unit = weights * (inner - (pooled * g).sum(1)[segments])
-        scores_gradient = hidden.new_zeros(len(hidden)).index_add_(0, index, per_unit)
-        shares = torch.sparse_coo_tensor(
-            torch.stack([index, segments]), weights, (len(hidden), len(g)), check_invariants=False
-        )
-        return torch.sparse.mm(shares, g), scores_gradient, None, None
+        hidden = ctx.saved_tensors[0]
+        hidden_gradient, scores_gradient = torch.zeros_like(hidden), hidden.new_zeros(len(hidden))
+        loops.pool_backward(*_arrays(*ctx.saved_tensors, gradients[0], hidden_gradient, scores_gradient))
+        return hidden_gradient, scores_gradient, None, None
+
+
+def _arrays(*tensors: Tensor) -> Iterator[NDArray[Any]]:
+    return (tensor.detach().contiguous().numpy() for tensor in tensors)
 
 
 def gather_rows(table: Float[Tensor, "vocab features"], rows: Int[Tensor, " rows"]) -> Float[Tensor, "rows features"]:
@@ -95,22 +90,40 @@ def pool_attention(
     offsets: Int[Tensor, " bounds"],
 ) -> Float[Tensor, "documents features"]:
     """h_t = Σ_j α_j h_j with α = softmax(a) in each document; unit j of the batch is row `index[j]` of `hidden`."""
+    if hidden.device.type != "cpu":
+        return pool_by_operations(hidden, scores, index, offsets)
     pooled: Tensor = _PoolAttention.apply(hidden, scores, index, offsets)  # type: ignore[no-untyped-call]
     return pooled
+
+
+def pool_by_operations(
+    hidden: Float[Tensor, "distinct features"],
+    scores: Float[Tensor, " distinct"],
+    index: Int[Tensor, " units"],
+    offsets: Int[Tensor, " bounds"],
+) -> Float[Tensor, "documents features"]:
+    """`pool_attention` by tensor operations and autograd alone, for devices that the compiled loops do not run on."""
+    weights = segment_softmax(scores[index], offsets)
+    return F.embedding_bag(index, hidden, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True)
 
 
 def keep_mask(shape: torch.Size, dropout: float, generator: torch.Generator) -> Float[Tensor, "..."]:
     """A dropout mask: 0 with the given probability (to 1/65,536), otherwise 1/(1 − probability).
 
-    Drawn from the bytes of 64-bit integers, one byte an entry where the probability is a multiple of 1/256, else two:
-    drawing a float for every entry would be a large part of a training step.
+    On the CPU one bit an entry is drawn for a half, one byte for other multiples of 1/256, else two bytes: drawing a
+    float for every entry would be a large part of a training step.
     """
+    if generator.device.type != "cpu":
+        return torch.rand(shape, generator=generator, device=generator.device).ge(dropout) / (1 - dropout)
     count = shape.numel()
-    whole = dropout * 256 == round(dropout * 256)
-    kind, levels = (torch.int8, 2**8) if whole else (torch.int16, 2**16)
+    bits = 1 if dropout == 0.5 else 8 if (dropout * 2**8).is_integer() else 16
+    words = torch.empty(-(-count * bits // 64), dtype=torch.int64).random_(-(2**63), None, generator=generator).numpy()
+    mask = torch.empty(shape)
+    levels = 2**bits
     dropped = min(round(dropout * levels), levels - 1)
-    words = torch.empty(-(-count * (levels.bit_length() - 1) // 64), dtype=torch.int64, device=generator.device)
-    drawn = words.random_(-(2**63), None, generator=generator).view(kind)[:count]
-    mask = torch.empty(count, device=generator.device)
-    torch.ge(drawn, dropped - levels // 2, out=mask)
-    return mask.mul_(levels / (levels - dropped)).view(shape)
+    kept = np.float32(levels / (levels - dropped))
+    if bits == 1:
+        loops.coins(words.view(np.int32), kept, mask.view(-1).numpy())
+    else:
+        loops.dice(words.view(f"u{bits // 8}"), dropped, kept, mask.view(-1).numpy())
+    return mask

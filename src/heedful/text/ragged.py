@@ -87,9 +87,9 @@ def segment_softmax(
     """α_j = exp(a_j) / Σ exp(a_j') within each document, safe for scores of any size."""
     owners = segments_of(offsets) if segments is None else segments
     largest = torch.segment_reduce(scores, "max", offsets=offsets)
-    shifted = (scores - largest.index_select(0, owners)).exp_()
+    shifted = (scores - largest.index_select(0, owners)).exp()
     sums = shifted.new_zeros(len(largest)).index_add_(0, owners, shifted)
-    return shifted.div_(sums.index_select(0, owners))
+    return shifted / sums.index_select(0, owners)
 
 
 def shuffled(count: int, batch_size: int, generator: torch.Generator) -> Iterator[Int[Tensor, " rows"]]:

@@ -134,14 +134,15 @@ def _batches(split: Split, state: TrainingState, training: TrainingSettings) -> 
 
 def training_step(state: TrainingState, batch: Batch, training: TrainingSettings) -> float:
     """One update on mean cross-entropy plus c·Σ|VᵀW|; returns the loss without the penalty."""
-    for parameter in state.model.parameters():
+    parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
+    for parameter in parameters:
         parameter.grad = None
     loss = F.cross_entropy(state.model(batch, state.dropout), batch.labels)
     objective = loss
     if training.alignment_penalty:
         objective = loss + training.alignment_penalty * state.model.alignment().abs().sum()
     objective.backward()
-    for parameter in state.model.parameters():
+    for parameter in parameters:
         if parameter.grad is not None and parameter.grad.is_sparse:
             parameter.grad._coalesced_(True)  # its rows are distinct; autograd forgets it, and summing again costs
     if training.clip is not None:

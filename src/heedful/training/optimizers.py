@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.config import TrainingSettings
+from heedful.models import loops
 from heedful.models.classifier import Classifier
 
 
@@ -38,8 +39,14 @@ def _update_rows(parameter: nn.Parameter, sums: Tensor, group: dict[str, Any]) -
         raise ValueError("Weight decay needs a dense gradient: every row decays in every step.")
     gradient = parameter.grad.coalesce()  # type: ignore[union-attr]
     rows = gradient.indices().squeeze(0)
+    values = gradient.values()
+    if parameter.device.type == "cpu":
+        kind = values.numpy().dtype.type
+        arrays = (parameter.detach().numpy(), sums.numpy(), values.contiguous().numpy(), rows.numpy())
+        loops.adagrad_rows(*arrays, kind(group["lr"]), kind(group["eps"]))
+        return
     some, their_sums = parameter.index_select(0, rows), sums.index_select(0, rows)
-    _adagrad(some, gradient.values(), their_sums, group)
+    _adagrad(some, values, their_sums, group)
     parameter.index_copy_(0, rows, some)
     sums.index_copy_(0, rows, their_sums)
 
