@@ -39,7 +39,7 @@ class DataSettings(Settings):
     text_column: str | None = None
     label_column: str | None = None
     split_column: str | None = None
-    tokenizer: Literal["words", "whitespace"] = "words"
+    tokenizer: Literal["words", "alphanumeric", "whitespace"] = "words"
     lowercase: bool = True
     min_count: int = Field(1, ge=1)
     encoding: str = "utf-8"

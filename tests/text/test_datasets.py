@@ -1,12 +1,16 @@
 """Corpora by name."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from heedful.analysis.tokens import class_counts, token_groups
 from heedful.errors import DataError
 from heedful.text.datasets import DATASETS, data_folder, load_corpus
+from heedful.text.ragged import segments_of
 
 
 def test_sst_has_the_sizes_of_the_paper(data_folder: Path) -> None:
@@ -17,7 +21,13 @@ def test_sst_has_the_sizes_of_the_paper(data_folder: Path) -> None:
     assert corpus.train.labels.bincount().tolist() == [3310, 3610]
     assert corpus.dev.labels.bincount().tolist() == [428, 444]
     assert corpus.test.labels.bincount().tolist() == [912, 909]
-    assert corpus.train.surface(0) == corpus.train.texts[0].split()
+    assert corpus.train.surface(0)[8:12] == ["Century", "s", "new", "Conan"]
+    assert round(float(torch.cat([split.lengths for split in corpus.splits().values()]).double().mean()), 1) == 17.5
+    train = corpus.train
+    classes = train.labels[segments_of(train.offsets)]
+    counts = class_counts(train.tokens.numbers, classes, vocabulary_size=len(corpus.vocabulary), class_count=2)
+    sizes = Counter(token_groups(counts, corpus.class_names))
+    assert [sizes[group] for group in ("positive", "negative", "neutral")] == [412, 265, 1384]
 
 
 def test_a_corpus_that_is_not_at_hand_says_where_to_put_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,10 @@ def test_white_space_mode_keeps_tokens_as_they_come() -> None:
     assert spell("It 's", "whitespace") == ["it", "'s"]
 
 
+def test_alphanumeric_runs_leave_marks_out() -> None:
+    assert cut("It's n't -LRB- bad, 2nd… 😀", "alphanumeric") == ["It", "s", "n", "t", "LRB", "bad", "2nd"]
+
+
 def test_a_literal_unknown_token_in_white_space_mode_is_the_unknown_token() -> None:
     tokens = Tokenizer("whitespace").encode(["a <unk> b"], Vocabulary.of(["a", "b"]))
     assert tokens.numbers.tolist() == [1, 0, 2]

@@ -1,11 +1,11 @@
 """Encoders: from embeddings to hidden vectors. `contextual` says whether a token's vector depends on its neighbours."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from heedful.models.attention import uniform
 from heedful.text.ragged import lengths_of, segments_of
@@ -42,11 +42,19 @@ class AffineEncoder(nn.Module):
         return embedded @ self.projection.T
 
 
-class RecurrentEncoder(nn.Module):
-    """h_j from a bidirectional recurrent network with half of the hidden size in each direction."""
+class RecurrentEncoder(nn.Module, ABC):
+    """h_j from a bidirectional recurrent network with half of the hidden size in each direction.
+
+    The batch is read in stretches of a few steps, the state handed on from one to the next. In one pass over the
+    packed batch, torch's gradient clears an array as large as the whole input at every step, and its time grows with
+    the square of the length.
+    """
 
     contextual = True
     cell: type[nn.LSTM] | type[nn.GRU]
+    states: int
+    """How many vectors the network hands on from step to step."""
+    stretch = 16
 
     def __init__(self, embedding_size: int, hidden_size: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -60,22 +68,65 @@ class RecurrentEncoder(nn.Module):
     def forward(
         self, embedded: Float[Tensor, "units features"], offsets: Int[Tensor, " bounds"]
     ) -> Float[Tensor, "units hidden"]:
-        order, batch_sizes = _by_time(offsets)
-        packed = PackedSequence(embedded[order], batch_sizes)
-        hidden: Tensor = self.recurrent(packed)[0].data
-        return hidden[order.argsort()]
+        places = _places(offsets)
+        from_the_end = lengths_of(offsets)[segments_of(offsets)] - 1 - places
+        weights: list[Tensor] = list(self.recurrent.parameters())
+        return torch.cat(
+            [
+                self._read(embedded, offsets, places, weights[: len(weights) // 2]),
+                self._read(embedded, offsets, from_the_end, weights[len(weights) // 2 :]),
+            ],
+            1,
+        )
+
+    def _read(
+        self,
+        embedded: Float[Tensor, "units features"],
+        offsets: Int[Tensor, " bounds"],
+        places: Int[Tensor, " units"],
+        weights: list[Tensor],
+    ) -> Float[Tensor, "units half"]:
+        """One direction: every document from place 0 on."""
+        order, sizes = _by_time(offsets, places)
+        steps = sizes.split(self.stretch)
+        state = [embedded.new_zeros(1, len(offsets) - 1, self.size // 2) for _ in range(self.states)]
+        found = []
+        for rows, alive in zip(embedded[order].split([int(part.sum()) for part in steps]), steps, strict=True):
+            hidden, state = self._run(rows, alive, [kept[:, : alive[0]] for kept in state], weights)
+            found.append(hidden)
+        return torch.cat(found)[order.argsort()]
+
+    @abstractmethod
+    def _run(
+        self, rows: Tensor, sizes: Tensor, state: list[Tensor], weights: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Some steps of one direction on a packed batch."""
 
 
 class LSTMEncoder(RecurrentEncoder):
     """Long short-term memory (DP-L of Sun & Lu 2020)."""
 
     cell = nn.LSTM
+    states = 2
+
+    def _run(
+        self, rows: Tensor, sizes: Tensor, state: list[Tensor], weights: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        hidden, *state = torch.lstm(rows, sizes, state, weights, True, 1, 0.0, self.training, False)
+        return hidden, state
 
 
 class GRUEncoder(RecurrentEncoder):
     """Gated recurrent units (the rnn models of Serrano & Smith 2019)."""
 
     cell = nn.GRU
+    states = 1
+
+    def _run(
+        self, rows: Tensor, sizes: Tensor, state: list[Tensor], weights: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        hidden, *state = torch.gru(rows, sizes, state[0], weights, True, 1, 0.0, self.training, False)
+        return hidden, state
 
 
 class ConvEncoder(nn.Module):
@@ -110,14 +161,15 @@ class ConvEncoder(nn.Module):
         return swept[0].T[places].relu()
 
 
-def _by_time(offsets: Int[Tensor, " bounds"]) -> tuple[Int[Tensor, " units"], Int[Tensor, " steps"]]:
+def _by_time(
+    offsets: Int[Tensor, " bounds"], places: Int[Tensor, " units"]
+) -> tuple[Int[Tensor, " units"], Int[Tensor, " steps"]]:
     """The units as a recurrent network reads them: all first words, all second words …, the longest document first.
 
     Packing straight from the ragged batch: one long document costs its own length and no padding of the others.
     """
-    documents, places = segments_of(offsets), _places(offsets)
     rank = lengths_of(offsets).argsort(descending=True, stable=True).argsort()
-    order = (places * len(rank) + rank[documents]).argsort()
+    order = (places * len(rank) + rank[segments_of(offsets)]).argsort()
     return order, places.bincount().cpu()
 
 

@@ -22,7 +22,11 @@ from heedful.text.sources import Source
 from heedful.text.splits import divide, label_rows
 from heedful.text.tokenize import Tokenizer
 
-WORDS, SPACES = Tokenizer("words"), Tokenizer("whitespace")
+WORDS = Tokenizer("words")
+PLAIN = Tokenizer("alphanumeric")
+"""How Sun & Lu cut their four corpora, found by trial: on SST it gives their vocabulary (16,171 and three marks of
+their own), their mean length of 17.5 and their groups of 412, 265 and 1,384 tokens; other ways to cut miss them."""
+
 STARS = ("1", "2", "3", "4", "5")
 MOST_WORDS = 400
 """Sun & Lu keep IMDB reviews with fewer words than this."""
@@ -149,7 +153,7 @@ def _newsgroups(groups: Mapping[str, str], sizes: Sizes) -> Callable[[pd.DataFra
     def select(table: pd.DataFrame, seed: int) -> Selection:
         chosen = _in_order(table[table["label"].isin(list(groups))])
         cleaned = chosen.assign(text=[clean_message(text) for text in chosen["text"]])
-        filled = cleaned[cleaned["text"] != ""]
+        filled = cleaned[cleaned["text"].str.contains(r"\w")]
         splits = draw(_pools(filled, tuple(groups)), sizes, np.random.default_rng(seed))
         used = sum(len(texts) for texts, _ in splits.values())
         notices = (
@@ -214,7 +218,7 @@ RECIPES: tuple[Recipe, ...] = (
         files=("sst2_tree.jsonl.gz",),
         select=_sst,
         sources=(sources.TREEBANK,),
-        tokenizer=SPACES,
+        tokenizer=PLAIN,
     ),
     Recipe(
         name="sst-5",
@@ -222,7 +226,7 @@ RECIPES: tuple[Recipe, ...] = (
         files=("sst5_tree.jsonl.gz",),
         select=_sst_five,
         sources=(sources.TREEBANK,),
-        tokenizer=SPACES,
+        tokenizer=PLAIN,
     ),
     Recipe(
         name="imdb",
@@ -230,6 +234,7 @@ RECIPES: tuple[Recipe, ...] = (
         files=("imdb_train.jsonl.gz", "imdb_test.jsonl.gz"),
         select=_imdb,
         sources=(sources.IMDB,),
+        tokenizer=PLAIN,
     ),
     Recipe(
         name="imdb-ratings",
@@ -244,6 +249,7 @@ RECIPES: tuple[Recipe, ...] = (
         files=("20news_bydate_5cat.jsonl.gz",),
         select=_newsgroups({"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"}, NEWS_1_SIZES),
         sources=(sources.NEWSGROUPS,),
+        tokenizer=PLAIN,
     ),
     Recipe(
         name="20news-2",
@@ -253,6 +259,7 @@ RECIPES: tuple[Recipe, ...] = (
             {"rec.motorcycles": "motorcycles", "sci.med": "med", "talk.politics.guns": "guns"}, NEWS_2_SIZES
         ),
         sources=(sources.NEWSGROUPS,),
+        tokenizer=PLAIN,
     ),
     Recipe(
         name="agnews",

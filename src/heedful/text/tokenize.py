@@ -21,6 +21,7 @@ WORD = r"\w+(?:['’]\w+)*|(?!\s)\X"
 
 MODES: Mapping[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "words": lambda: pre_tokenizers.Split(tokenizers.Regex(WORD), "removed", invert=True),
+    "alphanumeric": lambda: pre_tokenizers.Split(tokenizers.Regex(r"\w+"), "removed", invert=True),
     "whitespace": lambda: pre_tokenizers.WhitespaceSplit(),
 }
 
@@ -38,7 +39,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """How text is cut: into words and marks, or at white space where the text comes tokenised."""
+    """How text is cut: into words and marks, into runs of letters and digits, or at white space."""
 
     mode: str = "words"
     lowercase: bool = True
