@@ -107,11 +107,13 @@ def test_a_corpus_beside_the_paper_by_hand(tiny: Corpus) -> None:
     assert paper is not None
     length, vocabulary, train = paper["columns"][:3]
     assert (length["ours"], length["paper"], length["same"]) == ("3", "18", False)
-    assert length["why"] == "Marks of punctuation are tokens here; words alone: 2.2."
     assert (vocabulary["ours"], vocabulary["paper"]) == ("4", "16,174")
     assert vocabulary["why"].endswith("as the paper takes it: 7.")
     assert (train["column"], train["ours"], train["paper"]) == ("train: negative/positive", "3/3", "3310/3610")
-    assert "three splits have 16,171 tokens" in paper["remark"]
+    groups = paper["columns"][-1]
+    assert (groups["column"], groups["ours"]) == ("tokens: positive/negative/neutral", "0/0/2")
+    assert groups["paper"] == "412/265/1384"
+    assert "three marks of its own" in paper["remark"]
 
 
 def test_the_statistics_are_printed_with_the_reasons(tiny: Corpus) -> None:

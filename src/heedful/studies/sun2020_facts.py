@@ -66,17 +66,14 @@ TABLE_1: Mapping[str, Table1Row] = {
 }
 
 WHAT_DIFFERS: Mapping[str, str] = {
-    "sst": (
-        "The paper's tokens are the words alone, cut at hyphens and apostrophes: counted like this, the mean length is "
-        "17.5, all three splits have 16,171 tokens, and the token groups have the published sizes."
-    ),
+    "sst": "The paper counts three marks of its own in its vocabulary.",
     "imdb": (
-        "The paper's reviews have no punctuation, and each <br /> is the word br: counted like this, under 400 words, "
-        "the training half has exactly the paper's train and dev reviews. Which of them are dev, and which reviews of "
-        "the test half are test, is not known."
+        "The paper's reviews keep each <br /> as the word br; counted like this, under 400 words, the training half has "
+        "exactly its train and dev reviews. Which of them are dev, and which reviews of the test half are test, is not "
+        "known."
     ),
-    "20news-1": "The paper does not say how it cuts messages into tokens, nor which messages it leaves out.",
-    "20news-2": "The paper does not say how it cuts messages into tokens, nor which messages it leaves out.",
+    "20news-1": "The paper does not say which messages it leaves out.",
+    "20news-2": "The paper does not say which messages it leaves out.",
 }
 """What is known of the reasons why tokens and documents are not the paper's."""
 

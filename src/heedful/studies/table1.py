@@ -1,5 +1,6 @@
 """A corpus beside the row that a paper prints for it, and why the two differ."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from heedful.analysis.tokens import class_counts, token_groups
 from heedful.studies import serrano2019_corpora, sun2020_facts
 from heedful.text.corpus import Corpus, Split
+from heedful.text.ragged import segments_of
 from heedful.text.tokenize import sentence_starts
 
 FEW = 2_000
@@ -54,13 +57,7 @@ def _sun_lines(corpus: Corpus) -> Iterator[Line]:
     row = sun2020_facts.TABLE_1[corpus.name]
     splits = corpus.splits()
     tokens = _mean([split.lengths for split in splits.values()])
-    words = _mean([_word_counts(corpus, split) for split in splits.values()])
-    yield Line(
-        column="mean length",
-        ours=f"{tokens:.0f}",
-        paper=str(row.mean_length),
-        why=f"Marks of punctuation are tokens here; words alone: {words:.1f}.",
-    )
+    yield Line(column="mean length", ours=f"{tokens:.0f}", paper=str(row.mean_length))
     everything = len(corpus.vocabulary) - 1 + len(_held_out_words(corpus))
     yield Line(
         column="vocabulary",
@@ -76,6 +73,21 @@ def _sun_lines(corpus: Corpus) -> Iterator[Line]:
             paper="/".join(str(row.sizes[name][label]) for label in corpus.class_names),
             why="The files of the data folder do not have as many texts of each class.",
         )
+    yield _group_line(corpus)
+
+
+def _group_line(corpus: Corpus) -> Line:
+    """The sizes of the groups of tokens beside the supplement's Table 1."""
+    train, paper = corpus.train, sun2020_facts.GROUP_SIZES[corpus.name]
+    classes = train.labels[segments_of(train.offsets)]
+    shape = {"vocabulary_size": len(corpus.vocabulary), "class_count": corpus.classes}
+    groups = Counter(token_groups(class_counts(train.tokens.numbers, classes, **shape), corpus.class_names))
+    return Line(
+        column=f"tokens: {'/'.join(paper)}",
+        ours="/".join(str(groups[group]) for group in paper),
+        paper="/".join(str(size) for size in paper.values()),
+        why="The paper prints no thresholds for more than two classes." if corpus.classes > 2 else None,
+    )
 
 
 def _serrano_lines(corpus: Corpus, meant: str) -> Iterator[Line]:
