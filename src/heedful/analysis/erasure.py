@@ -7,7 +7,6 @@ decides where it can tell (linear sums, or logarithms where the weights underflo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,10 +14,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, at, each, one_thread
-from heedful.analysis.decisions import EPSILON, NEVER, all_blocks, decisions, erased_logits, settled
+from heedful.analysis.blocks import Block, each, one_thread
+from heedful.analysis.decisions import EPSILON, NEVER, all_blocks, decisions, erased_logits, linear, settled
 from heedful.analysis.rankings import Ranking, ranked, ranked_units, ranking
-from heedful.analysis.remains import exact_flip, first_flip, rests
+from heedful.analysis.remains import Flips, exact_flip, linear_flips, log_flips
 from heedful.errors import InputError
 from heedful.traces import Trace
 
@@ -77,35 +76,23 @@ def _flip_table(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Flips:
-    """How many units are erased at the first flip (or NEVER), the class after it, and the weight erased."""
-
-    erased: Int[Tensor, " instances"]
-    flipped_to: Int[Tensor, " instances"]
-    mass: Float[Tensor, " instances"]
-
-
-def _first_flips(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -> _Flips:
+def _first_flips(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -> Flips:
     erased, flipped_to = torch.empty_like(decisions(trace)), torch.empty_like(decisions(trace))
     mass = torch.empty_like(erased, dtype=torch.float64)
     parts = each(lambda block: _flips_of(trace, block, ranked_units(block, keys, reverse=reverse)), all_blocks(trace))
     for block, part in zip(all_blocks(trace), parts, strict=True):
         erased[block.rows], flipped_to[block.rows], mass[block.rows] = part.erased, part.flipped_to, part.mass
-    return _Flips(erased=erased, flipped_to=flipped_to, mass=mass)
+    return Flips(erased=erased, flipped_to=flipped_to, mass=mass)
 
 
-def _flips_of(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> _Flips:
+def _flips_of(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Flips:
     """Of the instances of a block, their units in this order."""
-    bias_class, lengths = int(trace.bias.argmax()), trace.lengths[block.rows]
-    erased = torch.where(decisions(trace)[block.rows] == bias_class, NEVER, lengths)
-    flipped_to = torch.full_like(erased, bias_class)
-    for some, rest in rests(trace, block, order):
-        erased[some], flipped_to[some], doubtful = first_flip(trace, rest)
-        for row in some[doubtful].tolist():
-            erased[row], flipped_to[row] = exact_flip(trace, int(block.rows[row]), order[row])
-    gone = torch.arange(block.width, device=order.device) < torch.minimum(erased, lengths)[:, None]
-    return _Flips(erased=erased, flipped_to=flipped_to, mass=at(trace.attention_weights, order).mul_(gone).sum(1))
+    flips, doubtful = (linear_flips if linear(trace)[block.rows[0]] else log_flips)(trace, block, order)
+    for row in doubtful.nonzero().squeeze(1).tolist():
+        flips.erased[row], flips.flipped_to[row] = exact_flip(trace, int(block.rows[row]), order[row])
+        gone = order[row, : min(int(flips.erased[row]), int(trace.lengths[block.rows[row]]))]
+        flips.mass[row] = trace.attention_weights[gone].sum()
+    return flips
 
 
 @one_thread()

@@ -6,7 +6,7 @@ the most negative c_i^k first. O(K n log n) per instance. Serrano & Smith 2019, 
 prohibitive; it is not.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from heedful.analysis import loops
 from heedful.analysis.blocks import Block, ascending, at, each, one_thread
 from heedful.analysis.decisions import (
     EPSILON,
@@ -25,7 +26,6 @@ from heedful.analysis.decisions import (
     decisions_after,
     exact_terms,
     linear,
-    linear_blocks,
     log_blocks,
     magnitude,
     rounding,
@@ -37,8 +37,6 @@ from heedful.traces import Trace
 # Differences of polarity scores below this share of their magnitude have lost digits: such instances are done exactly.
 SMALLEST_SHARE = 2.0**-26
 MOST_CELLS = 327_680
-
-Search = Callable[[Trace, Block, Tensor, Tensor], "_Search"]
 
 
 @one_thread()
@@ -102,20 +100,51 @@ def _units_at(trace: Trace, instance: int, positions: Sequence[int]) -> list[int
 def minimum_sets(trace: Trace) -> Bool[Tensor, " units"]:
     """The units of a minimum flip set of every instance; none where nothing flips."""
     erased = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
-    for some, search in ((linear_blocks(trace), _linear_search), (log_blocks(trace), _log_search)):
-        parts = [part for block in some for part in block.parts(MOST_CELLS // len(trace.bias))]
-        for units in each(lambda block, search=search: _minimum_units(trace, block, search), parts):  # type: ignore[misc]
-            erased[units] = True
+    doubtful = _mark_linear(trace, erased)
+    parts = [part for block in log_blocks(trace) for part in block.parts(MOST_CELLS // len(trace.bias))]
+    for block, fewest in zip(parts, each(lambda block: _fewest(trace, block), parts), strict=True):
+        size = fewest.size.masked_fill(fewest.doubtful, 0)
+        taken = torch.arange(block.width, device=size.device) < size[:, None]
+        erased[block.units.gather(1, ascending(-fewest.costs))[taken]] = True
+        doubtful += block.rows[fewest.doubtful].tolist()
+    for instance in doubtful:
+        erased[_exact_minimum(trace, instance)] = True
     return erased
 
 
-def _minimum_units(trace: Trace, block: Block, search: Search) -> Int[Tensor, " erased"]:
-    fewest = _fewest(trace, block, search)
-    size = fewest.size.masked_fill(fewest.doubtful, 0)
-    taken = torch.arange(block.width, device=size.device) < size[:, None]
-    units = block.units.gather(1, ascending(-fewest.costs))[taken]
-    exact = [_exact_minimum(trace, instance) for instance in block.rows[fewest.doubtful].tolist()]
-    return torch.cat([units, *exact])
+def _mark_linear(trace: Trace, erased: Bool[Tensor, " units"]) -> list[int]:
+    """Mark the minimum sets of the instances for which linear sums will do; returns those that stay doubtful."""
+    rows = linear(trace).nonzero().squeeze(1)
+    chosen, slacks = decisions(trace)[rows], _slack(trace.lengths[rows])
+    given = (trace.offsets, rows, trace.attention_weights, trace.polarity_scores, trace.bias, chosen, slacks)
+    shape = len(rows), len(trace.bias)
+    marks, doubtful = np.zeros(len(erased), np.bool_), np.zeros(len(rows), np.bool_)
+    gains, least = np.empty(shape), np.empty(shape)
+    loops.minimum_sets(*(tensor.numpy(force=True) for tensor in given), marks, gains, least, doubtful)
+    for row in np.flatnonzero(_suspect(trace, chosen, gains, least)):
+        where = trace.instance(int(rows[row]))
+        doubtful[row] |= _digits_lost(trace, where, int(chosen[row]), gains[row])
+        marks[where] &= not doubtful[row]
+    erased |= torch.from_numpy(marks).to(erased.device)
+    found: list[int] = rows[torch.from_numpy(doubtful).to(rows.device)].tolist()
+    return found
+
+
+def _suspect(trace: Trace, chosen: Int[Tensor, " rows"], gains: Numbers, least: Numbers) -> Numbers:
+    """Where the gains of a class are next to nothing. The margin of the chosen class is zero, and exact."""
+    close = (gains <= 8 * SMALLEST_SHARE * magnitude(trace)) & (least <= 8 * EPSILON * magnitude(trace))
+    close[np.arange(len(close)), chosen.numpy(force=True)] = False
+    return np.logical_or.reduce(close, axis=1)
+
+
+def _digits_lost(trace: Trace, where: slice, chosen: int, gains: Numbers) -> bool:
+    """Whether what rounding took from vanishing margins, 8 ε |z| α_i each, is not small beside the gains of a class."""
+    smallest, values = SMALLEST_SHARE * magnitude(trace), (trace.polarity_scores[where] + trace.bias).numpy(force=True)
+    vanishing = np.abs(values - values[:, [chosen]]) < smallest
+    share = trace.attention_weights[where].numpy(force=True) @ vanishing
+    lost = (share > 0) & (8 * smallest * share >= gains)
+    lost[chosen] = False
+    return bool(lost.any())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,113 +156,51 @@ class _Fewest:
     doubtful: Bool[Tensor, " rows"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Search:
-    """For each class the fewest erasures that put it ahead, something remaining (or NEVER).
-
-    `least` is the smallest −c_i^k and `gains` Σ of the positive c_i^k, on one scale with the `weights`; where these
-    underflow they are 0, 0 and 1.
-    """
-
-    sizes: Int[Tensor, "rows classes"]
-    least: Float[Tensor, "rows classes"]
-    gains: Float[Tensor, "rows classes"]
-    weights: Float[Tensor, "rows width"]
-    unclear: Bool[Tensor, "rows classes"]
-
-
-def _fewest(trace: Trace, block: Block, search: Search) -> _Fewest:
+def _fewest(trace: Trace, block: Block) -> _Fewest:
     """The best class; where none gets ahead, everything of weight goes if the bias then decides otherwise."""
     chosen = decisions(trace)[block.rows]
     scores = at(trace.attention_scores, block.units).masked_fill_(~block.inside, -torch.inf)
     alive = scores > -torch.inf
     margins = polarity_margins(trace, block.units, chosen)
-    found = search(trace, block, margins, scores)
-    size, best = found.sizes.min(1)
+    sizes, doubtful = _log_search(block, margins, scores)
+    size, best = sizes.min(1)
     losses = margins.gather(2, best[:, None, None].expand(-1, block.width, 1)).squeeze(2).neg_()
+    costs = losses.log().add_(scores).where((losses > 0) & alive, -torch.inf)
     everything = torch.where(chosen == int(trace.bias.argmax()), 0, alive.sum(1))
     return _Fewest(
         size=torch.where(size == NEVER, everything, size),
-        costs=torch.where((size == NEVER)[:, None], alive.double(), _costs(trace, block, losses, scores)),
-        doubtful=found.unclear.any(1) | _digits_lost(trace, block, margins, found),
-    )
-
-
-def _costs(
-    trace: Trace, block: Block, losses: Float[Tensor, "rows width"], scores: Float[Tensor, "rows width"]
-) -> Float[Tensor, "rows width"]:
-    """In the order of −c_i = α_i losses_i where that is positive, and less elsewhere."""
-    if bool(linear(trace)[block.rows[0]]):
-        return at(trace.attention_weights, block.units).mul_(losses).masked_fill_(~block.inside, 0)
-    return losses.log().add_(scores).where((losses > 0) & (scores > -torch.inf), -torch.inf)
-
-
-def _digits_lost(
-    trace: Trace, block: Block, margins: Float[Tensor, "rows width classes"], found: _Search
-) -> Bool[Tensor, " rows"]:
-    """Where what rounding took from vanishing margins, 8 ε |z| α_i each, is not small beside the gains of a class.
-
-    Only where these are next to nothing is a look at each margin needed. That of the chosen class is zero, and exact.
-    """
-    smallest, error = SMALLEST_SHARE * magnitude(trace), 8 * EPSILON * magnitude(trace)
-    other = torch.ones_like(found.gains, dtype=torch.bool)
-    other.scatter_(1, decisions(trace)[block.rows][:, None], False)
-    suspect = (found.gains <= 8 * smallest) & (found.least <= error) & other
-    rows = suspect.any(1).nonzero().squeeze(1)
-    vanishing = (margins[rows].abs() < smallest).double()
-    share = torch.bmm(found.weights[rows, None, :], vanishing).squeeze(1)
-    lost = torch.zeros(len(block.rows), dtype=torch.bool, device=rows.device)
-    lost[rows] = ((share > 0) & (8 * smallest * share >= found.gains[rows]) & other[rows]).any(1)
-    return lost
-
-
-def _linear_search(
-    trace: Trace,
-    block: Block,
-    margins: Float[Tensor, "rows width classes"],
-    scores: Float[Tensor, "rows width"],
-) -> _Search:
-    """Sums of −c_i^k from the smallest on fall to minus all gains, then rise: as many as stay below zero may remain.
-
-    Those below zero come first, so that bisection finds how many they are.
-    """
-    weights = at(trace.attention_weights, block.units).mul_(scores > -torch.inf)
-    costs = margins.new_empty(len(block.rows), margins.shape[2], block.width)
-    costs = sort_(torch.mul(margins.transpose(1, 2), -weights[:, None, :], out=costs))
-    least, sums = costs[:, :, 0].clone(), costs.cumsum_(2)
-    gains = -sums.amin(2, keepdim=True)
-    slack = _slack(block) * gains
-    remaining = torch.searchsorted(sums, -slack)
-    following = sums.gather(2, remaining.clamp(max=block.width - 1))
-    unclear = (gains > 0) & ((remaining == 0) | (remaining < block.width) & (following <= slack))
-    sizes = torch.where(gains > 0, block.width - remaining, NEVER)
-    return _Search(
-        sizes=sizes.squeeze(2),
-        least=least,
-        gains=gains.squeeze(2).clamp_(min=0),
-        weights=weights,
-        unclear=unclear.squeeze(2),
+        costs=torch.where((size == NEVER)[:, None], alive.double(), costs),
+        doubtful=doubtful | _vanishing(trace, chosen, alive, margins),
     )
 
 
 def _log_search(
-    trace: Trace,  # noqa: ARG001
-    block: Block,
-    margins: Float[Tensor, "rows width classes"],
-    scores: Float[Tensor, "rows width"],
-) -> _Search:
-    """The same with log|c_i^k| = a_i + log|m_ik|: all gains, and of the losses as many as stay below them."""
+    block: Block, margins: Float[Tensor, "rows width classes"], scores: Float[Tensor, "rows width"]
+) -> tuple[Int[Tensor, "rows classes"], Bool[Tensor, " rows"]]:
+    """For each class the fewest erasures that put it ahead (or NEVER), and where rounding could decide.
+
+    With log|c_i^k| = a_i + log|m_ik|: all gains remain, and of the losses as many as stay below them.
+    """
     margins = margins.transpose(1, 2)
     sizes = margins.abs().log() + (scores - scores.amax(1, keepdim=True))[:, None, :]
     gains = sizes.where(margins > 0, -torch.inf).logsumexp(2, keepdim=True)
     lossy = (margins < 0) & (scores > -torch.inf)[:, None, :]
     losses = sort_(sizes.where(lossy, torch.inf)).logcumsumexp(2)
-    slack = _slack(block) * (1 + largest_logarithm(sizes))
+    slack = _slack(block.inside.sum(1))[:, None, None] * (1 + largest_logarithm(sizes))
     remaining = (losses < gains - slack).sum(2)
     unclear = (losses <= gains + slack).sum(2) != remaining
-    fewest = torch.where(gains.squeeze(2) > -torch.inf, lossy.sum(2) - remaining, NEVER)
-    none = torch.zeros_like(gains).squeeze(2)
-    return _Search(sizes=fewest, least=none, gains=none, weights=(scores > -torch.inf).double(), unclear=unclear)
+    return torch.where(gains.squeeze(2) > -torch.inf, lossy.sum(2) - remaining, NEVER), unclear.any(1)
+
+
+def _vanishing(
+    trace: Trace,
+    chosen: Int[Tensor, " rows"],
+    alive: Bool[Tensor, "rows width"],
+    margins: Float[Tensor, "rows width classes"],
+) -> Bool[Tensor, " rows"]:
+    """Where a margin to another class has lost its digits: of weights that underflow none is known to be small."""
+    vanishing = (margins.abs() < SMALLEST_SHARE * magnitude(trace)) & alive[:, :, None]
+    return vanishing.any(1).scatter_(1, chosen[:, None], False).any(1)
 
 
 def sort_(values: Float[Tensor, "rows classes width"]) -> Float[Tensor, "rows classes width"]:
@@ -243,9 +210,9 @@ def sort_(values: Float[Tensor, "rows classes width"]) -> Float[Tensor, "rows cl
     return torch.from_numpy(array).to(values.device)
 
 
-def _slack(block: Block) -> float:
+def _slack(lengths: Int[Tensor, " rows"]) -> Float[Tensor, " rows"]:
     """How far such sums may be off, relative to all gains: rounding, and the digits lost in m_ik."""
-    return 16 * EPSILON / SMALLEST_SHARE + 4 * float(rounding(torch.tensor(block.width)))
+    return 16 * EPSILON / SMALLEST_SHARE + 4 * rounding(lengths)
 
 
 def _exact_minimum(trace: Trace, instance: int) -> Int[Tensor, " erased"]:

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, ascending, at, slices
+from heedful.analysis import loops
+from heedful.analysis.blocks import Block, ascending, at
 from heedful.analysis.decisions import all_blocks, decisions, logits, once_per_trace, wide
 from heedful.errors import UnknownName
 from heedful.traces import Trace
@@ -61,16 +62,16 @@ def _attention(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
 def attention_gradients(trace: Trace) -> Float[Tensor, " units"]:
     """∂d/∂α_i of d = max_k p_k with α free: p_y Σ_{k≠y} p_k (z_iy − z_ik), the form that does not cancel.
 
-    Summed row by row: a matrix product rounds differently at different places, and equal units would no longer tie.
+    Every unit is summed the same way: a matrix product rounds differently at different places, and equal units would
+    no longer tie.
     """
     chosen = decisions(trace)
     probabilities = logits(trace).softmax(1)
     shares = probabilities * probabilities.gather(1, chosen[:, None])
-    own, gradients = _polarity_of(trace, chosen)[:, None], []
-    for part in slices(len(own)):
-        pulls = (own[part] - trace.polarity_scores[part]).mul_(shares.index_select(0, trace.segments[part]))
-        gradients.append(pulls.sum(1))
-    return torch.cat(gradients)
+    found = np.empty(len(trace.attention_scores))
+    given = (trace.offsets, trace.polarity_scores, shares, chosen)
+    loops.gradients(*(tensor.numpy(force=True) for tensor in given), found)
+    return torch.from_numpy(found).to(shares.device)
 
 
 def _gradient(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:

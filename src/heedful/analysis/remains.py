@@ -4,7 +4,6 @@ The sums of all prefixes run from the last unit of the order backwards, so nothi
 the instance is said to be doubtful and is done again in whole numbers.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,57 +11,58 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, at, endings, slices
-from heedful.analysis.decisions import NEVER, decisions, exact_terms, linear, magnitude, once_per_trace, rounding
+from heedful.analysis import loops
+from heedful.analysis.blocks import Block, at, endings
+from heedful.analysis.decisions import NEVER, decisions, exact_terms, magnitude, rounding
 from heedful.traces import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flips:
+    """How many units are erased at the first flip (or NEVER), the class after it, and the weight erased."""
+
+    erased: Int[Tensor, " instances"]
+    flipped_to: Int[Tensor, " instances"]
+    mass: Float[Tensor, " instances"]
+
+
+def linear_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> tuple[Flips, Bool[Tensor, " rows"]]:
+    """The first flip of every row of an order, and where rounding could decide; by sums of α_i (z_ik + b_k)."""
+    rows = len(order)
+    found = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows), np.empty(rows, np.bool_)
+    lengths = trace.lengths[block.rows]
+    doubts = rounding(lengths) * magnitude(trace)
+    given = (order, lengths, trace.attention_weights, trace.polarity_scores, trace.bias, decisions(trace)[block.rows])
+    loops.first_flips(*(tensor.numpy(force=True) for tensor in (*given, doubts)), *found)
+    erased, flipped_to, mass, doubtful = (torch.from_numpy(array).to(order.device) for array in found)
+    return Flips(erased=erased, flipped_to=flipped_to, mass=mass), doubtful
+
+
+def log_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> tuple[Flips, Bool[Tensor, " rows"]]:
+    """The same where weights underflow, by logarithms."""
+    bias_class, lengths = int(trace.bias.argmax()), trace.lengths[block.rows]
+    erased = torch.where(decisions(trace)[block.rows] == bias_class, NEVER, lengths)
+    flipped_to, doubtful = torch.full_like(erased, bias_class), torch.zeros_like(erased, dtype=torch.bool)
+    for some, ending in endings(block, order, lengths - 1):
+        erased[some], flipped_to[some], doubtful[some] = first_flip(trace, _log_sums(trace, ending))
+    gone = torch.arange(block.width, device=order.device) < torch.minimum(erased, lengths)[:, None]
+    mass = at(trace.attention_weights, order).mul_(gone).sum(1)
+    return Flips(erased=erased, flipped_to=flipped_to, mass=mass), doubtful
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rest:
     """What remains of some instances: entry j of a row when all but the last j + 1 units of the order are erased.
 
-    The sums `own` belong to the chosen class and `others` to each other one (−∞ in the place of the chosen one), up to
-    a common positive factor and known up to `doubt`. Where nothing but `weightless` units remain the bias decides.
+    `others` are the sums of m_ik for each class (−∞ for the chosen one), up to a common positive factor and known up to
+    `doubt`. Where nothing but `weightless` units remain the bias decides.
     """
 
     rows: Int[Tensor, " rows"]
-    own: Float[Tensor, "rows width"]
     others: Float[Tensor, "rows width classes"]
     doubt: Float[Tensor, "rows width"]
     inside: Bool[Tensor, "rows width"]
     weightless: Bool[Tensor, "rows width"]
-
-
-def rests(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Iterator[tuple[Int[Tensor, " some"], Rest]]:
-    """All that can remain and be flipped, something being erased; and which rows of the block they are."""
-    in_linear_space = bool(linear(trace)[block.rows[0]])
-    possible = _possible(trace, block, order) if in_linear_space else trace.lengths[block.rows] - 1
-    for some, ending in endings(block, order, possible):
-        yield some, (_linear_sums if in_linear_space else _log_sums)(trace, ending)
-
-
-def _possible(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Int[Tensor, " rows"]:
-    """With more units remaining than these, not even the best rival of every single unit would flip the decision.
-
-    max_k Σ α_i m_ik ≤ Σ α_i max_k m_ik: one sum for all classes.
-    """
-    sums = at(best_rivals(trace), order).mul_(block.inside).flip(1).cumsum_(1)
-    outside = block.width - trace.lengths[block.rows]
-    remaining = torch.arange(1, block.width, device=order.device) - outside[:, None]
-    return (remaining * (sums[:, :-1] >= 0)).amax(1).clamp_(min=0) if block.width > 1 else outside
-
-
-@once_per_trace
-def best_rivals(trace: Trace) -> Float[Tensor, " units"]:
-    """α_i max_{k≠y} m_ik with m_ik = z_ik − z_iy + b_k − b_y, and as much more as the rounding of their sums allows."""
-    chosen = decisions(trace).index_select(0, trace.segments)[:, None]
-    spare = (2 * magnitude(trace) * rounding(trace.lengths)).index_select(0, trace.segments)
-    rivals = []
-    for part in slices(len(chosen)):
-        values = trace.polarity_scores[part] + trace.bias
-        own = values.gather(1, chosen[part]).squeeze(1)
-        rivals.append(values.scatter_(1, chosen[part], -torch.inf).amax(1).sub_(own))
-    return torch.cat(rivals).add_(spare).mul_(trace.attention_weights)
 
 
 def polarity_margins(
@@ -72,22 +72,6 @@ def polarity_margins(
     polarity = at(trace.polarity_scores, units)
     own = polarity.gather(2, chosen[:, None, None].expand(-1, units.shape[1], 1))
     return polarity.sub_(own).add_((trace.bias - trace.bias[chosen][:, None])[:, None, :])
-
-
-def _linear_sums(trace: Trace, ending: Block) -> Rest:
-    """Σ α_i (z_ik + b_k) over the remaining units, from the last unit of the order on."""
-    weights = at(trace.attention_weights, ending.units)
-    sums = at(trace.polarity_scores, ending.units).add_(trace.bias).mul_(weights[:, :, None]).cumsum_(1)
-    places = _places(decisions(trace)[ending.rows], ending)
-    own, mass = sums.gather(2, places).squeeze(2), weights.cumsum_(1)
-    return Rest(
-        rows=ending.rows,
-        own=own,
-        others=sums.scatter_(2, places, -torch.inf),
-        doubt=mass * (_rounding(ending) * magnitude(trace)),
-        inside=ending.inside,
-        weightless=(mass == 0) & ending.inside,
-    )
 
 
 def _log_sums(trace: Trace, ending: Block) -> Rest:
@@ -107,7 +91,6 @@ def _log_sums(trace: Trace, ending: Block) -> Rest:
     doubt = 2 * _rounding(ending) * (1 + largest_logarithm(sizes)) * magnitude(trace)
     return Rest(
         rows=ending.rows,
-        own=torch.zeros_like(mass),
         others=gains.sub_(losses).scatter_(2, _places(chosen, ending), -torch.inf),
         doubt=torch.full_like(mass, doubt),
         inside=ending.inside,
@@ -142,7 +125,7 @@ def first_flip(trace: Trace, rest: Rest) -> tuple[Int[Tensor, " rows"], Int[Tens
 
 def _most_remaining(rest: Rest) -> tuple[Int[Tensor, " rows"], Int[Tensor, " rows"]]:
     """The most units that may remain with another class ahead (or 0): surely, and as far as rounding can tell."""
-    lead = rest.others.amax(2).sub_(rest.own)
+    lead = rest.others.amax(2)
     counts = rest.inside & ~rest.weightless
     remaining = torch.arange(1, lead.shape[1] + 1, device=lead.device)
     surely = (remaining * (counts & (lead > rest.doubt))).amax(1)

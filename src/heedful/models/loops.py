@@ -2,23 +2,14 @@
 
 Each is the plain loop over occurrences that its formula says. Compiled, it reads every embedding row where it lies and
 writes where the result belongs; the same by tensor operations needs several copies of the rows, and a dozen calls.
-Sums may be reordered by the compiler (for vector instructions), infinities and NaN keep their meaning.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar, cast, no_type_check
+from typing import no_type_check
 
-import numba
 import numpy as np
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compiled at its first call, and kept on disk for the next process."""
-    fast = {"reassoc", "contract", "nsz", "arcp"}
-    return cast(F, numba.njit(fastmath=fast, error_model="numpy", cache=True, nogil=True)(function))
+from heedful.compiled import compiled
 
 
 @compiled

@@ -1,0 +1,30 @@
+"""Loops compiled for the CPU."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import no_type_check
+
+from heedful.compiled import compiled
+
+
+def test_a_compiled_function_gives_the_numbers_of_the_plain_one() -> None:
+    @compiled
+    @no_type_check
+    def total(n):
+        found = 0.0
+        for i in range(n):
+            found += i * 0.5
+        return found
+
+    assert total(5) == 5.0
+
+
+def test_without_a_folder_to_keep_them_in_loops_are_compiled_all_the_same(tmp_path: Path) -> None:
+    """A file stands where numba would make its folder."""
+    (tmp_path / "file").touch()
+    program = "from heedful.analysis.loops import NEVER, gradients; print(type(gradients).__name__, NEVER > 0)"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "below")}
+    found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["CPUDispatcher", "True"]
