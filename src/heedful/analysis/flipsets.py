@@ -121,7 +121,7 @@ def _mark_linear(trace: Trace, erased: Bool[Tensor, " units"]) -> list[int]:
     marks, doubtful = np.zeros(len(erased), np.bool_), np.zeros(len(rows), np.bool_)
     gains, least = np.empty(shape), np.empty(shape)
     loops.minimum_sets(*(tensor.numpy(force=True) for tensor in given), marks, gains, least, doubtful)
-    for row in np.flatnonzero(_suspect(trace, chosen, gains, least)):
+    for row in _suspect(trace, chosen, gains, least):
         where = trace.instance(int(rows[row]))
         doubtful[row] |= _digits_lost(trace, where, int(chosen[row]), gains[row])
         marks[where] &= not doubtful[row]
@@ -131,10 +131,10 @@ def _mark_linear(trace: Trace, erased: Bool[Tensor, " units"]) -> list[int]:
 
 
 def _suspect(trace: Trace, chosen: Int[Tensor, " rows"], gains: Numbers, least: Numbers) -> Numbers:
-    """Where the gains of a class are next to nothing. The margin of the chosen class is zero, and exact."""
+    """The rows in which the gains of a class are next to nothing. The margin of the chosen class is zero, and exact."""
     close = (gains <= 8 * SMALLEST_SHARE * magnitude(trace)) & (least <= 8 * EPSILON * magnitude(trace))
     close[np.arange(len(close)), chosen.numpy(force=True)] = False
-    return np.logical_or.reduce(close, axis=1)
+    return np.flatnonzero(close.any(axis=1))
 
 
 def _digits_lost(trace: Trace, where: slice, chosen: int, gains: Numbers) -> bool:
