@@ -1,5 +1,6 @@
 """Recording the gradient flow of all tokens once, beside one traced pass over the same training texts."""
 
+from benchmarks.erasure import timed
 from heedful.config import ModelSettings
 from heedful.models.classifier import Interface, make_classifier
 from heedful.probes.flow import flow_terms
@@ -8,8 +9,6 @@ from heedful.text.datasets import DATASETS, load_corpus
 from heedful.tracing import trace
 from heedful.training.loop import limited_threads
 from heedful.training.state import generator
-
-from benchmarks.erasure import timed
 
 KINDS = {"dot": ("dot", "none"), "affine": ("dot", "affine"), "additive": ("additive", "none")}
 
