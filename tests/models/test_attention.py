@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from heedful.errors import InputError
 from heedful.models.attention import additive_scores, dot_scores
 from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention, pool_by_operations
 from heedful.text.ragged import offsets_of
@@ -69,6 +70,31 @@ def test_pooling_and_its_closed_form_gradient_equal_autograd_of_a_loop(
     theirs = torch.autograd.grad((literal * direction).sum(), (hidden, scores), allow_unused=True)
     for got, expected in zip(mine, theirs, strict=True):
         torch.testing.assert_close(got, torch.zeros_like(got) if expected is None else expected, atol=1e-10, rtol=0)
+
+
+def test_pooling_of_a_transposed_array_has_its_gradient() -> None:
+    """Rows that do not lie one after the other in memory."""
+    flat = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    index, offsets, scores = torch.tensor([0, 3, 1]), torch.tensor([0, 2, 3]), torch.zeros(4, dtype=torch.float64)
+    found = []
+    for hidden in (flat.T, flat.T.contiguous()):
+        leaf = hidden.detach().requires_grad_()
+        (pool_attention(leaf, scores, index, offsets) ** 2).sum().backward()
+        assert leaf.grad is not None
+        found.append(leaf.grad)
+    torch.testing.assert_close(found[0], found[1], atol=0, rtol=0)
+    assert found[0].abs().sum() > 0
+
+
+def test_half_precision_is_pooled_by_tensor_operations() -> None:
+    hidden = torch.tensor([[1.0], [3.0]], dtype=torch.bfloat16)
+    pooled = pool_attention(hidden, torch.zeros(2, dtype=torch.bfloat16), torch.tensor([0, 1]), torch.tensor([0, 2]))
+    assert pooled.tolist() == [[2.0]]
+
+
+def test_tokens_of_another_vocabulary_are_refused() -> None:
+    with pytest.raises(InputError, match=r"Token 9 is not in the model's vocabulary of 5 tokens"):
+        distinct_tokens(torch.tensor([1, 9]), 5)
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from heedful.config import ModelSettings
 from heedful.models.classifier import FlatClassifier, Interface
-from heedful.models.encoders import ENCODERS
+from heedful.models.encoders import ENCODERS, GRUEncoder, LSTMEncoder
 from heedful.text.ragged import Batch, offsets_of
 from heedful.text.tokenize import Tokenizer
 from heedful.text.vocabulary import Vocabulary
@@ -79,6 +79,32 @@ def test_logits_are_those_of_the_formulas(attention: str, encoder: str, classes:
     found = model(make_batch(*documents))
     expected = torch.tensor([literal_logits(model, document) for document in documents], dtype=torch.float64)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", [LSTMEncoder, GRUEncoder])
+def test_reading_in_stretches_is_reading_at_once(kind: type[LSTMEncoder] | type[GRUEncoder]) -> None:
+    """Hidden vectors and gradients are those of torch's own pass over each document, around the ends of stretches."""
+    encoder = kind(3, 4, torch.Generator().manual_seed(2)).double()
+    lengths = [1, 17, 16, 40, 2, 33]
+    words = torch.randn(sum(lengths), 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    direction = torch.randn(sum(lengths), 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    found = []
+    for read in (
+        lambda vectors: encoder(vectors, offsets_of(torch.tensor(lengths))),
+        lambda vectors: torch.cat([encoder.recurrent(document)[0] for document in vectors.split(lengths)]),
+    ):
+        leaf = words.clone().requires_grad_()
+        hidden = read(leaf)
+        gradients = torch.autograd.grad((hidden * direction).sum(), [leaf, *encoder.parameters()])
+        found.append([hidden, *gradients])
+    for ours, torchs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, torchs, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("encoder", ["none", "affine", "lstm", "gru", "conv"])
+def test_a_batch_without_words_has_no_hidden_vectors(encoder: str) -> None:
+    made = ENCODERS[encoder](3, 4, torch.Generator().manual_seed(0))
+    assert len(made(torch.zeros(0, 3), torch.tensor([0, 0]))) == 0
 
 
 @pytest.mark.parametrize("encoder", ["none", "affine"])

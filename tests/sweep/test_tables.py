@@ -79,3 +79,9 @@ def test_workers_are_as_many_as_fit() -> None:
     assert fitting_workers(8, 1000, 10) == 1
     assert cores() >= 1
     assert (available_bytes() or 1) > 0
+
+
+def test_words_among_the_metrics_are_not_summarised() -> None:
+    """Runs that began with word vectors say where these came from."""
+    metrics = {"test_accuracy": 0.5, "vectors": {"source": "word2vec", "found": 7}}
+    assert metric_names([{"metrics": metrics}]) == ["test_accuracy", "vectors.found"]

@@ -68,6 +68,8 @@ class RecurrentEncoder(nn.Module, ABC):
     def forward(
         self, embedded: Float[Tensor, "units features"], offsets: Int[Tensor, " bounds"]
     ) -> Float[Tensor, "units hidden"]:
+        if not len(embedded):
+            return embedded.new_zeros(0, self.size)
         places = _places(offsets)
         from_the_end = lengths_of(offsets)[segments_of(offsets)] - 1 - places
         weights: list[Tensor] = list(self.recurrent.parameters())

@@ -20,15 +20,24 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from heedful.errors import InputError
 from heedful.models import loops
 from heedful.text.ragged import segment_softmax
+
+COMPILED_TYPES = (torch.float32, torch.float64)
 
 
 def distinct_tokens(
     tokens: Int[Tensor, " units"], vocabulary_size: int
 ) -> tuple[Int[Tensor, " distinct"], Int[Tensor, " units"]]:
     """The distinct tokens in ascending order, and for every unit its place among them."""
+    if len(tokens) and not 0 <= int(tokens.min()) <= int(tokens.max()) < vocabulary_size:
+        raise InputError(
+            f"Token {int(tokens.max())} is not in the model's vocabulary of {vocabulary_size:,} tokens: the texts were "
+            "numbered by another corpus. Trace them with `trace_texts`, which cuts them as the model's were."
+        )
     if tokens.device.type != "cpu":
         found: tuple[Tensor, Tensor] = torch.unique(tokens, return_inverse=True)
         return found
@@ -61,15 +70,17 @@ class _PoolAttention(torch.autograd.Function):
     def forward(ctx: Any, hidden: Tensor, scores: Tensor, index: Tensor, offsets: Tensor) -> Tensor:
         weights = hidden.new_empty(len(index))
         pooled = hidden.new_zeros(len(offsets) - 1, hidden.shape[1])
-        loops.pool(*_arrays(hidden, scores, index, offsets, weights, pooled))
+        loops.pool(*_arrays(hidden, scores, index, offsets), weights.numpy(), pooled.numpy())
         ctx.save_for_backward(hidden, index, offsets, weights, pooled)
         return pooled
 
     @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden = ctx.saved_tensors[0]
-        hidden_gradient, scores_gradient = torch.zeros_like(hidden), hidden.new_zeros(len(hidden))
-        loops.pool_backward(*_arrays(*ctx.saved_tensors, gradients[0], hidden_gradient, scores_gradient))
+        hidden_gradient, scores_gradient = hidden.new_zeros(hidden.shape), hidden.new_zeros(len(hidden))
+        given = _arrays(*ctx.saved_tensors, gradients[0])
+        loops.pool_backward(*given, hidden_gradient.numpy(), scores_gradient.numpy())
         return hidden_gradient, scores_gradient, None, None
 
 
@@ -90,7 +101,7 @@ def pool_attention(
     offsets: Int[Tensor, " bounds"],
 ) -> Float[Tensor, "documents features"]:
     """h_t = Σ_j α_j h_j with α = softmax(a) in each document; unit j of the batch is row `index[j]` of `hidden`."""
-    if hidden.device.type != "cpu":
+    if hidden.device.type != "cpu" or hidden.dtype not in COMPILED_TYPES:
         return pool_by_operations(hidden, scores, index, offsets)
     pooled: Tensor = _PoolAttention.apply(hidden, scores, index, offsets)  # type: ignore[no-untyped-call]
     return pooled
@@ -102,7 +113,7 @@ def pool_by_operations(
     index: Int[Tensor, " units"],
     offsets: Int[Tensor, " bounds"],
 ) -> Float[Tensor, "documents features"]:
-    """`pool_attention` by tensor operations and autograd alone, for devices that the compiled loops do not run on."""
+    """`pool_attention` by tensor operations and autograd alone, for what the compiled loops do not run on."""
     weights = segment_softmax(scores[index], offsets)
     return F.embedding_bag(index, hidden, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True)
 

@@ -77,7 +77,12 @@ def summarize(runs: pd.DataFrame, varied: Sequence[str], metrics: Sequence[str])
 
 def metric_names(manifests: Iterable[Mapping[str, Any]]) -> list[str]:
     """The metrics to summarise: all numbers but the bounds of a single run's interval."""
-    names = dict.fromkeys(name for manifest in manifests for name in flatten_metrics(manifest["metrics"]))
+    names = dict.fromkeys(
+        name
+        for manifest in manifests
+        for name, value in flatten_metrics(manifest["metrics"]).items()
+        if not isinstance(value, str)
+    )
     return [name for name in names if not name.endswith(("_low", "_high"))]
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from heedful.config import TrainingSettings
 from heedful.models import loops
 from heedful.models.classifier import Classifier
+from heedful.models.kernels import COMPILED_TYPES
 
 
 class RowAdagrad(torch.optim.Optimizer):
@@ -40,7 +41,7 @@ def _update_rows(parameter: nn.Parameter, sums: Tensor, group: dict[str, Any]) -
     gradient = parameter.grad.coalesce()  # type: ignore[union-attr]
     rows = gradient.indices().squeeze(0)
     values = gradient.values()
-    if parameter.device.type == "cpu":
+    if parameter.device.type == "cpu" and parameter.dtype in COMPILED_TYPES:
         kind = values.numpy().dtype.type
         arrays = (parameter.detach().numpy(), sums.numpy(), values.contiguous().numpy(), rows.numpy())
         loops.adagrad_rows(*arrays, kind(group["lr"]), kind(group["eps"]))

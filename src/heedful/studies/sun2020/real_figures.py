@@ -5,7 +5,7 @@ the first of two shows polarity, the second attention of the same model (S14 and
 S26 and S27 show the polarity towards each of the three classes, S28 the attention.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
@@ -91,17 +91,12 @@ _THREE_CLASSES = Cell(dataset="20news-2", model="DP", scale=10.0)
 _ADDITIVE = Cell(dataset="sst", model="AD", scale=10.0)
 _LSTM = Cell(dataset="sst", model="DP-L", scale=10.0)
 
-_POLARITY = "Whether positive tokens lie above zero, negative below, neutral around it."
-_ATTENTION = "Whether the tokens of all classes lie above the neutral ones."
 
-
-def _pair(first: str, second: str, cell: Cell) -> tuple[StudyFigure, StudyFigure]:
+def _pair(names: tuple[str, str], cell: Cell, sees: tuple[str, str]) -> Iterator[StudyFigure]:
     """Two figures with one caption: polarity, then attention."""
-    polarity, attention = _one(cell, "polarity"), _one(cell, "attention")
-    return (
-        StudyFigure(name=first, caption=f"{cell.title}, polarity", see=_POLARITY, needs=(cell,), draw=polarity),
-        StudyFigure(name=second, caption=f"{cell.title}, attention", see=_ATTENTION, needs=(cell,), draw=attention),
-    )
+    for name, column, see in zip(names, ("polarity", "attention"), sees, strict=True):
+        caption = f"{cell.title}, {column}"
+        yield StudyFigure(name=name, caption=caption, see=see, needs=(cell,), draw=_one(cell, column))
 
 
 def _single(name: str, cell: Cell, see: str) -> StudyFigure:
@@ -120,7 +115,7 @@ def _three_classes() -> tuple[StudyFigure, ...]:
         StudyFigure(
             name=f"S{25 + number}",
             caption=f"{cell.title}, polarity towards {name}",
-            see=f"Whether the tokens of {name} lie above zero and those of the other classes below.",
+            see=f"The tokens of {name} lie above zero, those of the other two classes below.",
             needs=(cell,),
             draw=_class_polarity(cell, number),
         )
@@ -129,9 +124,17 @@ def _three_classes() -> tuple[StudyFigure, ...]:
     caption = f"{cell.title}, attention"
     return (
         *towards,
-        StudyFigure(name="S28", caption=caption, see=_ATTENTION, needs=(cell,), draw=_one(cell, "attention")),
+        StudyFigure(
+            name="S28",
+            caption=caption,
+            see="The tokens of all three classes lie above the neutral ones, the frequent neutral ones lowest.",
+            needs=(cell,),
+            draw=_one(cell, "attention"),
+        ),
     )
 
+
+_RIGHT_SIGNS = "Polarity scores have the sign of their group and neutral tokens lie at zero."
 
 FIGURES: Mapping[str, StudyFigure] = {
     figure.name: figure
@@ -139,7 +142,8 @@ FIGURES: Mapping[str, StudyFigure] = {
         StudyFigure(
             name="2",
             caption="Polarity (top) and attention scores (bottom). Scaled dot-product attention with λ = 10.",
-            see="Whether polarity has the sign of the group and attention lifts both classes above the neutral.",
+            see="Polarity has the sign of the group; attention lifts both classes above the neutral tokens, on IMDB "
+            "the negative words most.",
             needs=_PLAIN,
             draw=_figure_2,
         ),
@@ -147,39 +151,57 @@ FIGURES: Mapping[str, StudyFigure] = {
             name="3",
             caption="Polarity (left) and attention scores (middle) for SST with λ = 100; attention scores (right) for "
             "20News II with λ = 10. Scaled dot-product attention.",
-            see="Whether a large λ parts the two classes from each other instead of both from the neutral.",
+            see="A large λ doubles the polarity scores and parts the two classes from each other instead of both from "
+            "the neutral tokens; with three classes and λ = 10 all of them lie above the neutral.",
             needs=(_LARGE, _THREE_CLASSES),
             draw=_figure_3,
         ),
         StudyFigure(
             name="4",
             caption="Polarity and attention scores with additive attention (SST, λ = 10).",
-            see="Whether the pattern is that of the dot product: right signs, and attention above the neutral tokens.",
+            see="The pattern of the dot product: right signs, and attention lifts polar words, the negative ones most.",
             needs=(_ADDITIVE,),
             draw=_both(_ADDITIVE),
         ),
         StudyFigure(
             name="5",
             caption="Average attention weights on the test texts of SST for positive, negative and neutral tokens.",
-            see="Whether polar tokens get more weight; circles are outliers, such as tokens of very short texts.",
+            see="The median polar token gets about twice the weight of the median neutral one; circles are outliers, "
+            "such as tokens of very short texts.",
             needs=_PLAIN[:1],
             draw=_figure_5,
         ),
         StudyFigure(
             name="S13",
             caption="Attention scores with an LSTM: mean in context (top), of the token alone (bottom). SST, λ = 10.",
-            see="Whether polar tokens lie above neutral ones in context, and more plainly so for the token alone.",
+            see="In context only the negative words stand out; for the token alone the positive ones lie above the "
+            "neutral too.",
             needs=(_LSTM,),
             draw=_figure_s13,
         ),
-        *_pair("S14", "S15", Cell(dataset="sst", model="DP-A", scale=20.0)),
-        _single("S16", _LSTM, f"{_POLARITY[:-1]}, and whether attention lifts both classes."),
-        *_pair("S17", "S18", Cell(dataset="imdb", model="DP-A", scale=10.0)),
-        *_pair("S19", "S20", Cell(dataset="imdb", model="AD", scale=10.0)),
-        _newsgroups("S21", 1.0, "Whether the pattern is there with a small λ."),
-        _newsgroups("S22", 10.0, "Whether both classes rise above the neutral tokens with a moderate λ."),
-        _newsgroups("S23", 20.0, "Whether the pattern stays when λ grows; the scores shrink."),
-        _newsgroups("S24", 50.0, "Whether the classes begin to part from each other."),
+        *_pair(
+            ("S14", "S15"),
+            Cell(dataset="sst", model="DP-A", scale=20.0),
+            (
+                _RIGHT_SIGNS,
+                "The classes begin to part: negative words lie high, positive ones reach down to neutral.",
+            ),
+        ),
+        _single("S16", _LSTM, f"{_RIGHT_SIGNS} Attention lifts the negative words most, the positive ones a little."),
+        *_pair(
+            ("S17", "S18"),
+            Cell(dataset="imdb", model="DP-A", scale=10.0),
+            (_RIGHT_SIGNS, "Both classes lie together above the neutral tokens, frequent words highest."),
+        ),
+        *_pair(
+            ("S19", "S20"),
+            Cell(dataset="imdb", model="AD", scale=10.0),
+            (_RIGHT_SIGNS, "Negative words are lifted; most positive ones are not told from the neutral."),
+        ),
+        _newsgroups("S21", 1.0, "With a small λ a few words take all attention; polarity is learned for these alone."),
+        _newsgroups("S22", 10.0, "With a moderate λ both classes rise above the neutral tokens alike."),
+        _newsgroups("S23", 20.0, "The pattern stays when λ grows; attention scores shrink, polarity scores grow."),
+        _newsgroups("S24", 50.0, "The classes have parted: hockey above the neutral tokens, baseball below."),
         *_three_classes(),
     )
 }
