@@ -117,7 +117,7 @@ class Audited:
 
     @property
     def run(self) -> Path:
-        (found,) = [path.parent for path in self.store.glob("*/manifest.json")]
+        (found,) = [path.parent for path in self.store.glob("*/moments.parquet")]  # others tried another λ
         return found
 
 
@@ -225,8 +225,35 @@ def test_an_audit_of_five_stars_ends_well(audited: Audited) -> None:
 
 
 def test_an_audit_says_its_answer_its_verdicts_and_its_accuracy(audited: Audited) -> None:
-    assert re.search(r"C1 (holds|does not hold|undecided)", audited.outcome.out)
+    assert re.search(r"C1 +(holds|does not hold|undecided) ", audited.outcome.out)
     assert re.search(r"test accuracy \d+\.\d % \[\d+\.\d, \d+\.\d\]", audited.outcome.out)
+
+
+def test_an_audit_says_how_the_data_were_taken_in(audited: Audited) -> None:
+    assert "note: 2 rows left out: column 'review' holds no text." in " ".join(audited.outcome.out.split())
+
+
+def test_an_audit_tries_other_scales_and_recommends_one(audited: Audited) -> None:
+    said = " ".join(audited.outcome.out.split())
+    assert re.search(r"Of λ = 1, 10, 100, take λ = (1|10|100)[: ]", said)
+    assert re.search(r"C4 (holds|does not hold|undecided)", said)
+    assert re.search(r"S1 (holds|does not hold|undecided)", said)
+    assert "Erased from the largest attention weight on" in said
+    assert "trying other λ: 2 of 2 runs done" in audited.outcome.err
+    scales = {path.name.split("_")[1] for path in audited.store.iterdir() if path.is_dir() and path.name[0] != "."}
+    assert scales == {"dot-none-1", "dot-none-10", "dot-none-100"}
+
+
+def test_a_run_is_found_by_the_beginning_of_its_name(
+    audited: Audited, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    short = audited.run.name[:8]
+    for command in (["explain", "superb food"], ["erase", "superb food"], ["erase"]):
+        by_name = call(*command, "--run", short, "--store", audited.store, "--json")
+        assert by_name.code == 0
+        assert by_name.json == call(*command, "--run", audited.run, "--json").json
+    assert call("explain", "superb food", "--run", audited.store / short).code == 0
 
 
 def test_an_audit_leaves_nothing_unfinished(audited: Audited) -> None:
@@ -301,7 +328,9 @@ WRONG = {
     "an unknown attention": (["audit", "--attention", "dott"], "Setting 'model.attention' is 'dott'"),
     "a missing configuration": (["audit", "--config", "none.toml"], "'none.toml' cannot be read"),
     "columns of a named corpus": (["data", "stats", "synthetic-1", "--text-column", "x"], "text_column cannot be set"),
-    "a run that is not there": (["explain", "good", "--run", "nowhere"], "There is no run 'nowhere'"),
+    "a run that is not there": (["explain", "good", "--run", "nowhere"], "There is no run in 'runs' 'nowhere'"),
+    "a path that is not there": (["explain", "good", "--run", "no/where"], "There is no run in 'no' 'where'"),
+    "an erasure in a run that is not there": (["erase", "--run", "nowhere"], "There is no run in 'runs' 'nowhere'"),
     "a run that is none": (["explain", "good", "--run", "."], "holds no heedful model"),
 }
 
@@ -376,12 +405,21 @@ def test_a_finished_run_is_found_again(call: Call, tiny: Path, tmp_path: Path) -
 
 
 def test_an_audit_with_nothing_to_judge_is_undecided(call: Call, tiny: Path, tmp_path: Path) -> None:
-    said = call("audit", tiny, "--epochs", 1, "--store", tmp_path / "runs", "--json")
+    said = call("audit", tiny, "--epochs", 1, "--store", tmp_path / "runs", "--workers", 1, "--json")
     assert said.code == 0
     assert said.json["answer"].startswith("Undecided")
-    assert {verdict["verdict"] for verdict in said.json["verdicts"]} == {"undecided"}
-    assert said.json["verdicts"][0]["value"] is None
+    verdicts = {verdict["claim"]: verdict for verdict in said.json["verdicts"]}
+    assert {verdicts[claim]["verdict"] for claim in ("C1", "C2", "C8", "C3")} == {"undecided"}
+    assert verdicts["C1"]["value"] is None
+    assert "too few words are clearly polar or neutral" in said.json["advice"]["words"]
     assert "There are too few clearly polar" in Path(said.json["report"]).read_text(encoding="utf-8")
+
+
+def test_an_audit_without_advice_trains_once(call: Call, tiny: Path, tmp_path: Path) -> None:
+    said = call("audit", tiny, "--epochs", 1, "--store", tmp_path / "runs", "--no-advice", "--json")
+    assert said.json["advice"] is None
+    assert said.json["no_advice"] == "Other λ were not tried: --no-advice was given."
+    assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 1
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(call: Call, tiny: Path, tmp_path: Path) -> None:
@@ -401,6 +439,6 @@ def test_an_interrupted_training_ends_quietly_and_leaves_no_run(tmp_path: Path) 
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     said = finish(process)
-    assert said.code == 130
+    assert said.code in {130, -signal.SIGINT}  # a shell says 130 to both; Python may end itself by the signal
     assert "Traceback" not in said.err
     assert not list(store.glob("*/manifest.json"))

@@ -8,6 +8,7 @@ import typer
 
 from heedful.commands.data import fetch_data
 from heedful.commands.erase import erase
+from heedful.commands.lookup import find_run
 from heedful.commands.options import Json, StoreRoot, print_json
 from heedful.commands.reproduce import reproduce
 from heedful.commands.runs import runs_app
@@ -17,7 +18,6 @@ from heedful.version import __version__
 
 if TYPE_CHECKING:
     from heedful.config import RunSettings
-    from heedful.studies.audit import Audit
     from heedful.text.corpus import Corpus
     from heedful.training.progress import ProgressBar
 
@@ -76,21 +76,44 @@ def audit(
     changes: Changes = None,
     store: StoreRoot = Path("runs"),
     fresh: Fresh = False,
+    advice: Annotated[
+        bool | None,
+        typer.Option(
+            "--advice/--no-advice",
+            help="Try λ = 1, 10 and 100 and recommend one; by default unless the training took over five minutes.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-j", min=1, help="Processes that try other λ; default: by cores.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train on the data, compare what is attended to with what is used, and write a report."""
+    """Train on the data, compare what is attended to with what is used, try other λ, and write a report."""
+    from heedful.commands.progress import AuditProgress
     from heedful.pipeline import read_corpus
     from heedful.store import Store
     from heedful.studies.audit import audit as run_audit
+    from heedful.studies.audit_terminal import print_audit
 
     settings = _settings(config, changes, locals())
     corpus = read_corpus(settings)
-    with _progress(settings, corpus) as bar:
-        done = run_audit(settings, Store(store), out=out, corpus=corpus, observers=[bar], fresh=fresh)
+    with AuditProgress(settings.training.epochs, name=corpus.name) as bar:
+        done = run_audit(
+            settings,
+            Store(store),
+            out=out,
+            corpus=corpus,
+            observers=[bar],
+            fresh=fresh,
+            advice=advice,
+            workers=workers,
+            watch=bar.watch,
+        )
     if as_json:
         print_json(done.summary())
     else:
-        _print_audit(done)
+        print_audit(done)
 
 
 @app.command()
@@ -114,6 +137,7 @@ def train(
     """Train a classifier and keep it, with its trace and token scores, as a run."""
     from heedful.pipeline import read_corpus, run
     from heedful.store import Store
+    from heedful.studies.words import accuracy_words
 
     settings = _settings(config, changes, locals())
     corpus = read_corpus(settings)
@@ -122,22 +146,22 @@ def train(
     if as_json:
         print_json({"run": str(done.path), **done.manifest})
     else:
-        print(f"test accuracy {_percent(done.metrics)} at epoch {done.metrics['best_epoch']}")
+        print(f"test accuracy {accuracy_words(done.metrics)} at epoch {done.metrics['best_epoch']}")
         print(f"run {done.path}")
 
 
 @app.command()
 def explain(
     text: Annotated[str, typer.Argument(help="The text to explain; - reads standard input.")],
-    run: Annotated[Path, typer.Option("--run", help="A run directory of `heedful train` or `heedful audit`.")],
+    run: Annotated[str, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")],
+    store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:
     """Show what a trained model attends to and what it uses in a text."""
-    from heedful.pipeline import Run
     from heedful.studies.explain import explain as explain_text
     from heedful.studies.explain import print_explanation
 
-    found = explain_text(Run(run).model(), sys.stdin.read() if text == "-" else text)
+    found = explain_text(find_run(run, store).model(), sys.stdin.read() if text == "-" else text)
     if as_json:
         print_json(found.summary())
     else:
@@ -221,27 +245,6 @@ def _progress(settings: "RunSettings", corpus: "Corpus") -> "ProgressBar":
     from heedful.training.progress import ProgressBar
 
     return ProgressBar(settings.training.epochs, title=f"training on {corpus.name}")
-
-
-def _print_audit(done: "Audit") -> None:
-    from rich.console import Console
-
-    from heedful.studies.audit import answer
-
-    console = Console()
-    short, why = answer(done.verdicts)
-    console.print(f"[bold]{short}[/bold]")
-    console.print(why)
-    colours = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
-    for verdict in done.verdicts:
-        console.print(f"  [{colours[verdict.decision]}]{verdict.claim} {verdict.decision}[/]  {verdict.words}")
-    console.print(f"test accuracy {_percent(done.run.metrics)}", highlight=False)
-    console.print(f"report {done.report}", highlight=False, soft_wrap=True, markup=False, emoji=False)
-
-
-def _percent(metrics: dict[str, Any]) -> str:
-    low, high = 100 * metrics["test_accuracy_low"], 100 * metrics["test_accuracy_high"]
-    return f"{100 * metrics['test_accuracy']:.1f} % [{low:.1f}, {high:.1f}]"
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,15 @@ from heedful.probes.scores import token_scores
 from heedful.store import PREFIX, Store, read_manifest
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
+from heedful.text.vectors import Vectors, initial_vectors
 from heedful.traces import Trace
 from heedful.tracing import trace
 from heedful.training.events import Observer
 from heedful.training.loop import limited_threads, train
 from heedful.version import __version__
+
+VECTORS = ".vectors"
+"""Where a store keeps the word vectors that its runs began with."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +110,20 @@ def _compute(settings: RunSettings, store: Store, corpus: Corpus, observers: Seq
     work = store.workplace(digest)
     if fresh:
         shutil.rmtree(work, ignore_errors=True)
+    vectors = initial_vectors(
+        corpus,
+        settings.model.vectors,
+        size=settings.model.embedding_size,
+        seed=settings.training.seed,
+        cache=store.root / VECTORS,
+    )
     with limited_threads(settings.training.threads):
-        model = _train(settings, corpus, observers, work / "training.safetensors")
+        model = _train(settings, corpus, vectors, observers, work / "training.safetensors")
         written = work / "run"
         shutil.rmtree(written, ignore_errors=True)
         metrics = _write(written, model, corpus)
+    if vectors is not None:
+        metrics["vectors"] = vectors.metrics
     write_json(written / "settings.json", settings.model_dump(mode="json"))
     write_json(written / "environment.json", environment())
     manifest = {
@@ -119,7 +132,7 @@ def _compute(settings: RunSettings, store: Store, corpus: Corpus, observers: Seq
         "corpus": corpus.name,
         "settings": settings.model_dump(mode="json"),
         "metrics": metrics,
-        "notices": corpus.notices,
+        "notices": (*corpus.notices, *([vectors.notice] if vectors else [])),
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),
     }
@@ -129,13 +142,24 @@ def _compute(settings: RunSettings, store: Store, corpus: Corpus, observers: Seq
     return path
 
 
-def _train(settings: RunSettings, corpus: Corpus, observers: Sequence[Observer], checkpoint: Path) -> Classifier:
+def _train(
+    settings: RunSettings, corpus: Corpus, vectors: Vectors | None, observers: Sequence[Observer], checkpoint: Path
+) -> Classifier:
     """Go on from the checkpoint; one that cannot be read is worth less than a training that ends."""
+    begin = partial(
+        train,
+        corpus,
+        settings.model,
+        settings.training,
+        vectors=vectors,
+        observers=observers,
+        checkpoint=checkpoint,
+    )
     try:
-        return train(corpus, settings.model, settings.training, observers=observers, checkpoint=checkpoint)
+        return begin()
     except CheckpointError:
         checkpoint.unlink()
-        return train(corpus, settings.model, settings.training, observers=observers, checkpoint=checkpoint)
+        return begin()
 
 
 def run_name(settings: RunSettings, corpus: Corpus) -> str:

@@ -51,14 +51,32 @@ def test_the_answer_and_the_verdicts_come_first(browser: webdriver.Chrome) -> No
     headings = [heading.text for heading in browser.find_elements(By.TAG_NAME, "h2")]
     assert headings[0] == "Verdicts"
     assert browser.find_element(By.CLASS_NAME, "answer").text
-    claims = [mark.text.split()[0] for mark in browser.find_elements(By.CLASS_NAME, "mark")]
+    claims = [mark.text.split()[0] for mark in browser.find_elements(By.CSS_SELECTOR, "#verdicts .mark")]
     assert claims == ["C1", "C2", "C8"]
 
 
-def test_nothing_runs_and_nothing_complains(browser: webdriver.Chrome) -> None:
+def test_nothing_foreign_runs_and_nothing_complains(browser: webdriver.Chrome) -> None:
     assert browser.execute("getLog", {"type": "browser"})["value"] == []
-    assert browser.find_elements(By.TAG_NAME, "script") == []
+    assert len(browser.find_elements(By.TAG_NAME, "script")) == 2  # the timeline's numbers and its script
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".timeline script")) == 2
     assert browser.find_elements(By.TAG_NAME, "img") == []
+
+
+def test_the_slider_moves_the_tokens_through_the_training(browser: webdriver.Chrome) -> None:
+    def places() -> object:
+        return browser.execute_script(
+            "return [...document.querySelectorAll('.timeline circle')].map(c => [c.getAttribute('cx'), "
+            "c.getAttribute('cy')])"
+        )
+
+    last = places()
+    assert last
+    browser.execute_script(
+        "const slider = document.querySelector('.timeline input'); slider.value = 0;"
+        "slider.dispatchEvent(new Event('input'))"
+    )
+    assert browser.find_element(By.CSS_SELECTOR, ".timeline output").text == "epoch 1"
+    assert places() != last
 
 
 def test_nothing_but_the_file_is_loaded(browser: webdriver.Chrome) -> None:
@@ -68,7 +86,7 @@ def test_nothing_but_the_file_is_loaded(browser: webdriver.Chrome) -> None:
 
 def test_figures_are_drawn(browser: webdriver.Chrome) -> None:
     drawings = browser.find_elements(By.CSS_SELECTOR, "figure svg")
-    assert len(drawings) == 4
+    assert len(drawings) == 6
     assert all(drawing.size["width"] > 200 and drawing.size["height"] > 100 for drawing in drawings)
     glyphs = browser.execute_script(
         "return [...document.querySelectorAll('figure svg use')].filter(use => use.getBBox().width > 0).length"

@@ -1,8 +1,10 @@
 """One HTML file that needs nothing else, escapes everything, and shows the verdicts first."""
 
 import re
+from base64 import b64encode
 from collections import Counter
 from dataclasses import dataclass, field
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
-from heedful.report.page import Picture, Report, render
+from heedful.report.page import Part, Picture, Report, render
 from heedful.report.strips import Example, Piece
 from heedful.studies.audit import Audit
 
@@ -82,11 +84,22 @@ def test_the_page_names_no_address(html: str, page: Page) -> None:
     assert not re.search(r"@import|url\((?!#)", html)
 
 
-def test_the_page_has_no_code(page: Page) -> None:
-    assert page.elements["script"] == page.elements["img"] == page.elements["iframe"] == 0
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def test_the_page_has_no_code_but_the_slider(html: str, page: Page) -> None:
+    assert page.elements["img"] == page.elements["iframe"] == 0
     assert not [name for name, _ in page.attributes if name.startswith("on")]
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    assert ("content", policy) in page.attributes
+    assert page.elements["script"] == 2
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    allowed = b64encode(sha256(script.encode()).digest()).decode()
+    assert ("content", f"{POLICY}; script-src 'sha256-{allowed}'") in page.attributes
+
+
+def test_a_page_without_a_slider_has_no_code() -> None:
+    page = Page.of(render(make_report()))
+    assert page.elements["script"] == 0
+    assert ("content", POLICY) in page.attributes
 
 
 def test_texts_and_class_names_are_shown_as_they_are(page: Page) -> None:
@@ -98,7 +111,8 @@ def test_texts_and_class_names_are_shown_as_they_are(page: Page) -> None:
 
 def test_every_element_is_closed_in_its_turn(page: Page) -> None:
     assert page.open_elements == []
-    assert page.elements["html"] == page.elements["main"] == page.elements["title"] == 1
+    assert page.elements["html"] == page.elements["main"] == 1
+    assert page.elements["title"] == 1 + page.elements["circle"]  # of the page, and of each token of the slider
 
 
 def test_no_name_is_given_twice(page: Page) -> None:
@@ -115,7 +129,8 @@ def test_every_reference_within_the_page_has_its_target(html: str, page: Page) -
 
 def test_sections_come_in_their_order(html: str) -> None:
     places = [
-        html.index(f'<section id="{name}">') for name in ("verdicts", "accuracy", "figures", "tokens", "examples")
+        html.index(f'<section id="{name}">')
+        for name in ("verdicts", "accuracy", "erasure", "advice", "figures", "training", "tokens", "examples")
     ]
     assert places == sorted(places)
     assert html.index('class="answer"') < places[0]
@@ -125,7 +140,7 @@ def test_the_audit_leaves_tables_and_figures_beside_the_page(hostile_audit: Audi
     folder = hostile_audit.report.parent
     tables = {path.name for path in (folder / "tables").iterdir()}
     assert {f"{name}.{kind}" for name in ("tokens", "verdicts") for kind in ("csv", "parquet", "tex")} <= tables
-    assert len(list((folder / "figures").iterdir())) == 12
+    assert len(list((folder / "figures").iterdir())) == 15
 
 
 def make_report(**changes: object) -> Report:
@@ -195,3 +210,28 @@ def test_a_verdict_without_numbers_has_no_scale() -> None:
     assert 'class="scale"' not in html
     assert "There are too few words to tell." in html
     assert 'class="notices"' not in html
+
+
+def test_a_part_shows_its_sentence_its_table_and_its_verdicts() -> None:
+    table = pd.DataFrame({"λ": ["<1>", "10"], "dev accuracy": ["50.0%", "75.0%"]})
+    part = Part(name="advice", title="Which λ?", lead="Take <10>.", table=table, note="A note.")
+    whole = Page.of(render(make_report(advice=part, naming="positive: towards <spam>, negative: towards ham")))
+    assert "Which λ? Take <10>. λ dev accuracy <1> 50.0% 10 75.0% A note." in whole.text
+    assert "Groups of tokens: positive: towards <spam>, negative: towards ham." in whole.text
+    assert ("id", "advice") in whole.attributes
+    assert ("id", "erasure") not in whole.attributes
+
+
+def test_a_line_is_rounded_and_one_is_not_many() -> None:
+    verdict = Verdict(
+        claim="S3",
+        statement="s",
+        decision="holds",
+        statistic="share",
+        estimate=Estimate(value=0.75, low=0.7, high=0.8, count=1),
+        threshold=2 / 3,
+        words="w",
+        unit="runs",
+    )
+    shown = Page.of(render(make_report(verdicts=[verdict]))).text
+    assert "share: 0.750 [0.700, 0.800], line at 0.667, 1 run Claim" in shown

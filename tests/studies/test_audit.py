@@ -1,17 +1,26 @@
 """What an audit answers, and the tables it shows and saves."""
 
+import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
-from heedful.studies.audit import answer, strongest_tokens
+from heedful.config import ModelSettings, RunSettings
+from heedful.store import Store
+from heedful.studies import audit as module
+from heedful.studies.audit import Audit, answer, audit, scaling_claims, too_long
+from heedful.studies.audit_page import advice_table, class_naming, strongest_tokens
+from heedful.studies.audit_terminal import interval_words, print_audit
 from heedful.studies.statistics import corpus_statistics
 from heedful.studies.tables import LATEX_ROWS, as_latex, save_table
 from heedful.text.corpus import Corpus
+from heedful.text.datasets import load_corpus
 
 Decision = Literal["holds", "does not hold", "undecided"]
 YES: Decision = "holds"
@@ -110,3 +119,164 @@ def test_a_long_table_is_cut_in_latex_only(tmp_path: Path) -> None:
     assert len(pd.read_csv(tmp_path / "long.csv")) == LATEX_ROWS + 50
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "long.parquet"), table)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["long.csv", "long.parquet", "long.tex"]
+
+
+SMALL = RunSettings().change({"model.embedding_size": 8, "training.batch_size": 100, "training.epochs": 2})
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="module")
+def waiting(small_corpus: Corpus, store: Store) -> Iterator[tuple[Audit, int]]:
+    """A first audit, and how many runs it left; every training took too long for other λ to be tried unasked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LONG_SECONDS", 0.0)
+        done = audit(SMALL, store, corpus=small_corpus)
+        yield done, len(store.finished())
+
+
+@pytest.fixture(scope="module")
+def examined(small_corpus: Corpus, store: Store, waiting: tuple[Audit, int]) -> Audit:
+    """An audit of the small corpus with everything in it."""
+    done = audit(SMALL, store, corpus=small_corpus, advice=True)
+    assert done.run == waiting[0].run
+    return done
+
+
+def claims_of(done: Audit) -> list[str]:
+    return [found.claim for found in done.verdicts]
+
+
+def test_an_audit_judges_the_run_its_erasures_and_the_sweep(examined: Audit) -> None:
+    assert claims_of(examined)[:3] == ["C1", "C2", "C8"]
+    assert claims_of(examined)[-4:] == ["C3", "C4", "C11", "C11b"]
+    assert {"S1", "S6", "S9", "S11"} <= set(claims_of(examined))
+    assert examined.advice is not None
+    assert sorted(set(examined.advice.table["scale"])) == [1.0, 10.0, 100.0]
+    assert examined.advice.runs[1].path == examined.run.path  # the audited λ is not trained again
+
+
+def test_an_audit_keeps_its_tables_and_its_recording(examined: Audit) -> None:
+    tables = {path.stem for path in (examined.report.parent / "tables").glob("*.csv")}
+    assert {"tokens", "verdicts", "flips", "single", "erasure", "advice", "scaling", "moments"} <= tables
+    recorded = examined.run.table("moments")
+    assert recorded["time"].unique().tolist() == [1, 2]
+    page = examined.report.read_text(encoding="utf-8")
+    assert all(f'<section id="{name}">' in page for name in ("erasure", "advice", "training"))
+
+
+def test_a_second_audit_trains_nothing_and_finds_the_same(examined: Audit, small_corpus: Corpus, store: Store) -> None:
+    def fail(_: object) -> None:
+        pytest.fail("a training ran")
+
+    again = audit(SMALL, store, corpus=small_corpus, observers=[fail])
+    assert again.summary() == examined.summary()
+    assert again.run.has("moments")
+
+
+def test_after_a_long_training_advice_waits_until_it_is_asked_for(waiting: tuple[Audit, int], examined: Audit) -> None:
+    first, runs = waiting
+    assert first.advice is None
+    assert "and 2 more would take about" in first.no_advice
+    assert runs == 1
+    assert examined.advice is not None
+    assert examined.summary()["no_advice"] is None
+
+
+def test_without_advice_or_a_recording_their_parts_are_left_out(
+    examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path
+) -> None:
+    place = examined.run.path / "moments.parquet"
+    content = place.read_bytes()
+    place.unlink()
+    try:
+        done = audit(SMALL, store, corpus=small_corpus, out=tmp_path, advice=False)
+    finally:
+        place.write_bytes(content)
+    page = done.report.read_text(encoding="utf-8")
+    assert not any(part in page for part in ('<section id="training">', "<script", "script-src"))
+    assert done.advice is None
+    assert done.summary()["advice"] is None
+    assert done.no_advice == "Other λ were not tried: --no-advice was given."
+    assert done.no_advice in page
+    assert [claim for claim in claims_of(done) if claim[0] == "C"] == ["C1", "C2", "C8"]
+
+
+def test_what_a_sweep_would_take_is_said() -> None:
+    assert too_long(600.0, 3, 2) == (
+        "Other λ were not tried: this training took 0:10:00, and 3 more would take about 0:20:00. "
+        "Ask for them by --advice."
+    )
+    assert "and 2 more would take about 0:10:00" in too_long(600.0, 2, 8)
+
+
+def test_the_claims_of_a_sweep_depend_on_model_and_classes() -> None:
+    def model(**changes: str) -> ModelSettings:
+        return ModelSettings.of(changes)
+
+    assert scaling_claims(model(), 2) == ("C3", "C4", "C11", "C11b")
+    assert scaling_claims(model(), 5) == ("C4", "C11", "C9", "C9b")
+    assert scaling_claims(model(encoder="affine"), 2) == ("C9", "C9b")
+    assert scaling_claims(model(attention="additive"), 2) == ("C9", "C9b")
+    assert scaling_claims(model(encoder="lstm"), 2) == ("C9", "C9b", "C12")
+    assert scaling_claims(model(encoder="gru"), 2) == ("C9", "C9b")
+
+
+def test_other_class_names_are_said() -> None:
+    assert class_naming(["negative", "positive"]) == class_naming(["Negative", "Positive"]) == ""
+    assert class_naming(["a", "b", "c"]) == ""
+    assert class_naming(["positive", "negative"]) == "positive: towards negative, negative: towards positive"
+    assert class_naming(["ham", "x" * 50]) == f"positive: towards {'x' * 39}…, negative: towards ham"
+
+
+def test_a_sentence_in_the_terminal_has_its_interval(examined: Audit) -> None:
+    assert interval_words(verdict("C1", YES)) == "(0.500 [0.400, 0.600], line at 0.7)"
+    console = Console(width=100, record=True, file=io.StringIO())
+    print_audit(examined, console)
+    said = " ".join(console.export_text().split())
+    for found in examined.verdicts:
+        assert f"{found.claim} {found.decision} {found.words} {interval_words(found)}".strip() in said
+    assert examined.erasure.words in said
+    assert examined.advice is not None
+    assert examined.advice.words in said
+
+
+def test_the_table_of_advice_is_in_words() -> None:
+    table = pd.DataFrame(
+        {
+            "scale": [1.0, 10.0],
+            "penalty": [0.0, 0.001],
+            "dev_accuracy": [0.5, 0.755],
+            "separation": [float("nan"), 0.9],
+            "parting": [0.25, 0.1],
+            "chosen": [False, True],
+        }
+    )
+    assert advice_table(table).to_numpy().tolist() == [
+        ["1", "0", "50.0%", "–", "0.25", ""],
+        ["10", "0.001", "75.5%", "0.90", "0.10", "recommended"],
+    ]
+
+
+def test_a_hierarchical_model_is_examined_by_its_sentences(tmp_path: Path) -> None:
+    texts = [f"{'superb' if row % 2 else 'awful'} place. The food was there {row}. We came back." for row in range(60)]
+    corpus = load_corpus((texts, ["good" if row % 2 else "bad" for row in range(60)]))
+    settings = SMALL.change({"model.structure": "hierarchical", "model.attention": "additive", "model.hidden_size": 8})
+    done = audit(settings, Store(tmp_path), corpus=corpus, advice=True)
+    assert claims_of(done)[:2] == ["C1", "C2"]
+    assert not {"C8", "C4", "C9"} & set(claims_of(done))
+    assert "sentences" in done.erasure.words
+    assert set(done.erasure.tables["flips"]["units"]) == {3}
+    assert done.advice is not None
+    assert "positive: towards good, negative: towards bad" in done.report.read_text(encoding="utf-8")
+
+
+def test_a_class_called_neutral_leaves_the_claims_about_scales_alone(examined: Audit) -> None:
+    texts = [f"word{row} the" for row in range(30)]
+    corpus = load_corpus((texts, [("negative", "neutral", "positive")[row % 3] for row in range(30)]))
+    verdicts, tables = module._judge_scales(ModelSettings(), corpus, examined.advice)
+    assert verdicts == []
+    assert list(tables) == ["advice"]

@@ -75,7 +75,7 @@ class _PoolAttention(torch.autograd.Function):
         return pooled
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden = ctx.saved_tensors[0]
         hidden_gradient, scores_gradient = hidden.new_zeros(hidden.shape), hidden.new_zeros(len(hidden))

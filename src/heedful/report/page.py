@@ -12,6 +12,10 @@ from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
 from heedful.files import write_text
 from heedful.report.strips import Example, Piece
+from heedful.report.timeline import CONTENT_POLICY
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What a page may load and run: nothing but its own styles and pictures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +27,23 @@ class Picture:
     svg: str
     wide: bool = False
     """Too wide to be read when it is shrunk to a narrow screen: it scrolls there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A section of its own: a sentence, and what of verdicts, table and pictures it has."""
+
+    name: str
+    title: str
+    lead: str
+    verdicts: Sequence[Verdict] = ()
+    table: pd.DataFrame | None = None
+    """Cells are words."""
+    note: str = ""
+    """What to know of the table."""
+    pictures: Sequence[Picture] = ()
+    fragment: str = ""
+    """A timeline: HTML of our own making."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +62,16 @@ class Report:
     examples: Sequence[Example]
     notices: Sequence[str]
     facts: Mapping[str, Mapping[str, object]]
+    naming: str = ""
+    """Which class is called positive, where that is not plain."""
+    erasure: Part | None = None
+    advice: Part | None = None
+    training: Part | None = None
+
+    @property
+    def policy(self) -> str:
+        """The Content-Security-Policy of the page: a timeline's script is the only one that may run."""
+        return f"{POLICY}; {CONTENT_POLICY}" if self.training and self.training.fragment else POLICY
 
 
 def write_report(report: Report, path: Path) -> None:
@@ -63,7 +94,7 @@ def make_environment() -> Environment:
     environment.filters["attention_style"] = _attention_style
     environment.filters["polarity_style"] = _polarity_style
     environment.filters["place"] = _place
-    environment.filters["svg"] = Markup  # figures are ours; everything else is escaped
+    environment.filters["svg"] = Markup  # figures and timelines are ours; everything else is escaped
     return environment
 
 

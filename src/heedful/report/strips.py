@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.analysis.rankings import importance
 from heedful.traces import Trace
 
 MOST_UNITS = 150
@@ -42,10 +43,7 @@ class Example:
 
 def own_polarity(trace: Trace) -> Float[Tensor, " units"]:
     """z_iy − mean over k ≠ y of z_ik: how far each unit pulls towards the predicted class y."""
-    chosen = trace.predictions[trace.segments]
-    own = trace.polarity_scores.gather(1, chosen[:, None]).squeeze(1)
-    others = (trace.polarity_scores.sum(1) - own) / (len(trace.bias) - 1)
-    return own - others
+    return importance(trace, "polarity")
 
 
 def make_example(trace: Trace, number: int, text: str, spans: Int[Tensor, "units 2"], why: str) -> Example:

@@ -8,7 +8,8 @@ import pandas as pd
 
 from heedful.claims import Verdict
 from heedful.files import write_text
-from heedful.report.page import Picture, make_environment
+from heedful.report.page import POLICY, Picture, make_environment
+from heedful.report.timeline import CONTENT_POLICY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,13 @@ class StudyPage:
     pictures: Sequence[Picture]
     notices: Sequence[str]
     facts: Mapping[str, Mapping[str, object]]
+    timelines: Sequence[str] = ()
+    """Trainings to be moved through by hand: HTML of our own making."""
+
+    @property
+    def policy(self) -> str:
+        """The Content-Security-Policy of the page: a timeline's script is the only one that may run."""
+        return f"{POLICY}; {CONTENT_POLICY}" if self.timelines else POLICY
 
     @property
     def claims(self) -> dict[str, str]:

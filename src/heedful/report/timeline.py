@@ -141,9 +141,9 @@ def _ticks(values: Numbers) -> list[float]:
 def _legend(groups: Sequence[str]) -> str:
     present = sorted(set(groups))
     colours = group_colours(present)
-    return "".join(
-        f'<span style="white-space:nowrap;margin-right:1em"><span style="color:{colours[group]}">●</span> '
-        f"{escape(group)}</span>"
+    return " ".join(
+        f'<span style="display:inline-block;max-width:100%;overflow-wrap:anywhere;margin-right:1em">'
+        f'<span style="color:{colours[group]}">●</span> {escape(group)}</span>'
         for group in present
     )
 

@@ -1,8 +1,8 @@
-"""Advice on λ for a user's data: a short sweep, judged by dev accuracy and by how well attention separates words."""
+"""Advice on λ for a user's data: a small sweep, judged by dev accuracy and by how well attention separates words."""
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,14 +10,17 @@ import pandas as pd
 from heedful.analysis.statistics import area
 from heedful.claims.scores import neutral, polar
 from heedful.config import RunSettings
-from heedful.errors import ConfigError
+from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run
 from heedful.store import Store
+from heedful.sweep.jobs import SweepEvent
+from heedful.sweep.loop import sweep
+from heedful.sweep.memory import cores
+from heedful.sweep.plan import Plan
 from heedful.text.corpus import Corpus
 from heedful.training.events import Observer
 
 SCALES = (1.0, 10.0, 100.0)
-EPOCHS = 10
 PENALTY = 1e-3
 """c of c·|VᵀW| that is tried; the paper takes 1e-4 on SST and 1e-3 on synthetic data."""
 
@@ -27,13 +30,52 @@ PARTED = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """A recommended λ, whether to penalise VᵀW, and the short runs that say so."""
+    """A recommended λ, whether to penalise VᵀW, and the runs that say so."""
 
     table: pd.DataFrame
     """One row per run: scale, penalty, dev_accuracy, separation, parting, chosen."""
     scale: float
     penalise: bool
     words: str
+    runs: Sequence[Run] = ()
+    """The runs of the sweep over λ, by λ; the one that tries a penalty is not among them."""
+
+    def summary(self) -> dict[str, object]:
+        """The advice as plain data."""
+        rows = self.table.to_dict("records")
+        return {"scale": self.scale, "penalise": self.penalise, "words": self.words, "runs": rows}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trials:
+    """How the runs of the sweep are had: from the store, from worker processes, or computed here."""
+
+    store: Store
+    corpus: Corpus
+    workers: int | None
+    observers: Sequence[Observer]
+    watch: Callable[[SweepEvent], None] | None
+
+    def missing(self, wanted: Sequence[RunSettings]) -> list[RunSettings]:
+        return [one for one in wanted if self.store.find(one.digest(self.corpus.fingerprint)) is None]
+
+    def results(self, wanted: Sequence[RunSettings]) -> Iterator[Run | str]:
+        """Each run, or why it could not be computed."""
+        missing = self.missing(wanted)
+        failed: dict[RunSettings, str] = {}
+        if len(missing) > 1 and (self.workers or cores()) > 1:
+            swept = sweep(Plan(name="λ", runs=tuple(missing)), self.store, workers=self.workers, watch=self.watch)
+            failed = {failure.settings: failure.message for failure in swept.failures}
+        for settings in wanted:
+            yield failed[settings] if settings in failed else self._result(settings)
+
+    def _result(self, settings: RunSettings) -> Run | str:
+        try:
+            return run(settings, self.store, corpus=self.corpus, observers=self.observers)
+        except StoreError:
+            raise
+        except HeedfulError as error:  # a training that diverges says something of its λ only
+            return str(error)
 
 
 def recommend_scale(
@@ -42,37 +84,78 @@ def recommend_scale(
     *,
     corpus: Corpus | None = None,
     scales: Sequence[float] = SCALES,
-    epochs: int = EPOCHS,
+    epochs: int | None = None,
+    workers: int | None = 1,
     observers: Sequence[Observer] = (),
+    watch: Callable[[SweepEvent], None] | None = None,
 ) -> Advice:
-    """Train briefly with each λ; among those whose dev accuracy is within one standard error of the best, take the one
-    whose attention scores separate polar from neutral words best (the largest AUC).
+    """Train with each λ; among those whose dev accuracy is within one standard error of the best, take the one whose
+    attention scores separate polar from neutral words best (the largest AUC).
 
     Where attention also parts the classes from each other, which is what VᵀW does, one more run tries to penalise it:
     that is recommended when the parting at least halves and dev accuracy stays within the standard error.
+
+    Runs that the store holds are not computed again. With several `workers` (None: as many as there are cores) the
+    others are computed in processes that read the corpus of the settings themselves; `epochs` bounds them.
     """
     if not scales or min(scales) <= 0:
         raise ConfigError(f"λ divides the attention scores and must be above 0; got {list(scales)}.")
-    data = corpus or read_corpus(settings)
-    short = settings.change({"training.epochs": min(epochs, settings.training.epochs)})
+    trials = _Trials(
+        store=store, corpus=corpus or read_corpus(settings), workers=workers, observers=observers, watch=watch
+    )
+    wanted = sweep_settings(settings, scales, epochs)
+    found = dict(zip(wanted, trials.results(wanted), strict=True))
+    runs = [one for one in found.values() if isinstance(one, Run)]
+    failures = [(one.model.score_scale, why) for one, why in found.items() if isinstance(why, str)]
+    if not runs:
+        raise ConfigError(f"No λ could be tried. {failures[0][1]}")
+    return _advise(settings, runs, failures, trials)
 
-    def tried(scale: float, penalty: float) -> dict[str, float | None]:
-        changes = {"model.score_scale": scale, "training.alignment_penalty": penalty}
-        finished = run(short.change(changes), store, corpus=data, observers=observers)
-        return {"scale": scale, "penalty": penalty, **look(finished)}
 
+def sweep_settings(
+    settings: RunSettings, scales: Sequence[float] = SCALES, epochs: int | None = None
+) -> list[RunSettings]:
+    """The settings with each of these λ, in their order."""
+    most = settings.training.epochs if epochs is None else min(epochs, settings.training.epochs)
+    short = settings.change({"training.epochs": most})
+    return [short.change({"model.score_scale": scale}) for scale in sorted(set(scales))]
+
+
+def _advise(
+    settings: RunSettings, runs: Sequence[Run], failures: Sequence[tuple[float, str]], trials: _Trials
+) -> Advice:
+    """Choose among the runs of a sweep, and try the penalty where it may help."""
     given = settings.training.alignment_penalty
-    table = pd.DataFrame([tried(scale, given) for scale in dict.fromkeys(scales)]).astype(float)
-    error = standard_error(float(table["dev_accuracy"].max()), len(data.dev))
-    best = table.iloc[choose(table, error)]
-    penalise = False
-    if not given and best["parting"] > PARTED:  # false for NaN
-        penalised = tried(float(best["scale"]), PENALTY)
-        penalise = _helps(best, penalised, error)
-        table = pd.concat([table, pd.DataFrame([penalised]).astype(float)], ignore_index=True)
+    table = pd.DataFrame([_row(one) for one in runs]).astype(float)
+    error = standard_error(float(table["dev_accuracy"].max()), len(trials.corpus.dev))
+    place = choose(table, error)
+    best = table.iloc[place]
+    said = [f"λ = {scale:g} could not be tried: {why.rstrip('.')}." for scale, why in failures]
+    penalise, asked = False, not given
+    if asked and best["parting"] > PARTED:  # false for NaN
+        changed = runs[place].settings.change({"training.alignment_penalty": PENALTY})
+        (tried,) = trials.results([changed])
+        if isinstance(tried, Run):
+            penalise = _helps(best, look(tried), error)
+            table = pd.concat([table, pd.DataFrame([_row(tried)]).astype(float)], ignore_index=True)
+        else:
+            asked = False
+            said.append(f"A penalty on VᵀW could not be tried: {tried.rstrip('.')}.")
     chosen = (table["scale"] == best["scale"]) & (table["penalty"] == (PENALTY if penalise else given))
-    words = advice_words(table, best, error, penalise=penalise, penalised=not given)
-    return Advice(table=table.assign(chosen=chosen), scale=float(best["scale"]), penalise=penalise, words=words)
+    words = advice_words(table, best, error, penalise=penalise, penalised=asked)
+    return Advice(
+        table=table.assign(chosen=chosen),
+        scale=float(best["scale"]),
+        penalise=penalise,
+        words=" ".join([words, *said]),
+        runs=tuple(runs),
+    )
+
+
+def _row(finished: Run) -> dict[str, float | None]:
+    settings = finished.settings
+    penalty = settings.training.alignment_penalty
+    return {"scale": settings.model.score_scale, "penalty": penalty, **look(finished)}
 
 
 def look(finished: Run) -> dict[str, float | None]:
@@ -107,15 +190,15 @@ def standard_error(accuracy: float, texts: int) -> float:
 def _helps(before: "pd.Series[float]", after: dict[str, float | None], error: float) -> bool:
     parting, accuracy = after["parting"], after["dev_accuracy"]
     assert accuracy is not None
-    return parting is not None and parting <= before["parting"] / 2 and accuracy >= before["dev_accuracy"] - error
+    return bool(parting is not None and parting <= before["parting"] / 2 and accuracy >= before["dev_accuracy"] - error)
 
 
 def advice_words(
     table: pd.DataFrame, best: "pd.Series[float]", error: float, *, penalise: bool, penalised: bool
 ) -> str:
-    """The recommendation in plain words."""
+    """The recommendation in plain words; `penalised` is whether it is known if a penalty is needed."""
     tried = ", ".join(f"{scale:g}" for scale in dict.fromkeys(table["scale"]))
-    first = best["dev_accuracy"] == table["dev_accuracy"].max()
+    first = best["dev_accuracy"] == table.loc[table["penalty"] == best["penalty"], "dev_accuracy"].max()
     standing = "the best" if first else f"within {error:.1%} of the best"
     accuracy = f"dev accuracy {best['dev_accuracy']:.1%}, {standing}"
     if math.isnan(best["separation"]):
@@ -123,10 +206,13 @@ def advice_words(
             f"Of λ = {tried}, take λ = {best['scale']:g} ({accuracy}); too few words are clearly polar or neutral to "
             "compare attention by."
         )
-    separation = f"attention separates polar from neutral words best (AUC {best['separation']:.2f})"
-    words = f"Of λ = {tried}, take λ = {best['scale']:g}: {accuracy}, and {separation}."
+    separation = f"its attention separates polar from neutral words best (AUC {best['separation']:.2f})"
+    words = f"Of λ = {tried}, take λ = {best['scale']:g}: {accuracy}, and of the accurate ones {separation}."
     if penalise:
         return f"{words} Penalise VᵀW (training.alignment_penalty={PENALTY:g}): attention prefers one class without it."
     if len(table) > table["scale"].nunique():
-        return f"{words} Attention prefers one class, but penalising VᵀW did not mend it at no cost."
+        return (
+            f"{words} Attention prefers the words of one class, but penalising VᵀW (by {PENALTY:g}) does not halve "
+            "that without a loss of accuracy: leave it."
+        )
     return f"{words} There is no need to penalise VᵀW." if penalised else words

@@ -2,43 +2,58 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from heedful.analysis.statistics import Estimate
+from heedful.analysis.tokens import group_of_class
 from heedful.claims import CLAIMS as KNOWN
 from heedful.claims import Verdict, judge, verdict_table
-from heedful.config import RunSettings
-from heedful.figures.style import brief, inline_svg, save_figure
-from heedful.figures.tokens import (
-    MOST_CLASSES,
-    polarity_against_attention,
-    polarity_names,
-    scores_by_rank,
-    weights_by_group,
-)
-from heedful.figures.training import learning_curves
-from heedful.pipeline import Run, environment, read_corpus, run
-from heedful.report.page import Picture, Report, write_report
-from heedful.report.strips import Example, make_example, telling_instances
+from heedful.config import ModelSettings, RunSettings
+from heedful.pipeline import Run, read_corpus, run
+from heedful.report.page import write_report
 from heedful.store import Store
+from heedful.studies.advice import SCALES, Advice, recommend_scale, sweep_settings
+from heedful.studies.audit_erasure import ErasedAttention, erase_attention
+from heedful.studies.audit_page import Findings, compose
+from heedful.studies.moments import TABLE as MOMENTS
+from heedful.studies.moments import ScoreRecorder, keep_moments
+from heedful.studies.sun2020.measures import measure_runs
 from heedful.studies.tables import save_table
+from heedful.sweep.jobs import SweepEvent
+from heedful.sweep.memory import cores
 from heedful.text.corpus import Corpus
-from heedful.traces import Trace
 from heedful.training.events import Observer
 
 CLAIMS = ("C1", "C2", "C8")
-STRONGEST = 12
+"""Judged on the audited run alone; the short answer rests on them."""
+
+LONG_SECONDS = 300.0
+"""After a longer training than this, λ is not tried out unless it is asked for."""
+
+PLAIN, RECURRENT = "DP", "DP-L"
+MODELS: Mapping[tuple[str, str], str] = {
+    ("dot", "none"): PLAIN,
+    ("dot", "lstm"): RECURRENT,
+    ("dot", "affine"): "DP-A",
+    ("additive", "none"): "AD",
+}
+"""What Sun & Lu 2020 call a model of this attention and encoder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """A finished audit: the run it rests on, its verdicts, and where its report lies."""
+    """A finished audit: the run it rests on, its verdicts, what erasure and a sweep showed, and where its report is."""
 
     run: Run
     verdicts: Sequence[Verdict]
+    """All of them: of the run, of erasure and of the sweep over λ."""
+    erasure: ErasedAttention
+    advice: Advice | None
+    no_advice: str
+    """Why there is no advice."""
+    notices: Sequence[str]
     report: Path
 
     def summary(self) -> dict[str, object]:
@@ -47,8 +62,12 @@ class Audit:
             "run": str(self.run.path),
             "report": str(self.report),
             "answer": answer(self.verdicts)[0],
+            "notices": list(self.notices),
             "metrics": self.run.metrics,
             "verdicts": [verdict.row() for verdict in self.verdicts],
+            "erasure": {"words": self.erasure.words, "rankings": self.erasure.summary.to_dict("records")},
+            "advice": self.advice.summary() if self.advice else None,
+            "no_advice": self.no_advice or None,
         }
 
 
@@ -60,19 +79,115 @@ def audit(
     corpus: Corpus | None = None,
     observers: Sequence[Observer] = (),
     fresh: bool = False,
+    advice: bool | None = None,
+    workers: int | None = 1,
+    watch: Callable[[SweepEvent], None] | None = None,
 ) -> Audit:
-    """Run the settings (or find the run), judge the claims, draw the figures, write tables and report."""
+    """Run the settings (or find the run), judge the claims, try out λ, draw the figures, write tables and report.
+
+    `advice` tries other λ: always, never, or (None) unless the training took more than five minutes. With several
+    `workers` those trainings run in processes that read the corpus of the settings; `watch` is told of them.
+    `fresh` computes the audited run again, not the other ones.
+    """
     data = corpus or read_corpus(settings)
-    finished = run(settings, store, corpus=data, observers=observers, fresh=fresh)
-    tables = {name: finished.table(name) for name in ("tokens", "weights", "history") if finished.has(name)}
-    verdicts = judge(tuple(name for name in CLAIMS if set(KNOWN[name].needs) <= set(tables)), tables)
+    recorder = ScoreRecorder(data)
+    finished = run(settings, store, corpus=data, observers=[*observers, recorder], fresh=fresh)
+    keep_moments(finished, recorder)
+    unit = "sentences" if settings.model.structure == "hierarchical" else "words"
+    erased = erase_attention(finished.trace(), seed=settings.training.seed, unit=unit)
+    advised, silence = _advise(finished, data, store, advice, workers, observers, watch)
+    tables = {name: finished.table(name) for name in ("tokens", "weights", "history", MOMENTS) if finished.has(name)}
+    judged = judge(tuple(name for name in CLAIMS if set(KNOWN[name].needs) <= set(tables)), tables)
+    scaled, scaling = _judge_scales(settings.model, data, advised)
+    verdicts = [*judged, *erased.verdicts, *scaled]
     folder = out or finished.path
-    for name, table in {**tables, "verdicts": verdict_table(verdicts)}.items():
+    extra = {**erased.tables, "erasure": erased.summary, "verdicts": verdict_table(verdicts), **scaling}
+    for name, table in {**tables, **extra}.items():
         save_table(table, folder / "tables" / name)
-    pictures = _draw(tables, folder / "figures")
-    report = _compose(finished, data, tables, verdicts, pictures)
-    write_report(report, folder / "report.html")
-    return Audit(run=finished, verdicts=verdicts, report=folder / "report.html")
+    short, why = answer(verdicts)
+    notices = tuple(dict.fromkeys([*data.notices, *finished.manifest["notices"]]))
+    findings = Findings(
+        answer=short,
+        summary=why,
+        judged=judged,
+        erased=erased,
+        advice=advised,
+        no_advice=silence,
+        scaled=scaled,
+        tables=tables,
+        notices=notices,
+    )
+    write_report(compose(finished, data, findings, folder / "figures"), folder / "report.html")
+    return Audit(
+        run=finished,
+        verdicts=verdicts,
+        erasure=erased,
+        advice=advised,
+        no_advice=silence,
+        notices=notices,
+        report=folder / "report.html",
+    )
+
+
+def _advise(
+    finished: Run,
+    corpus: Corpus,
+    store: Store,
+    wanted: bool | None,
+    workers: int | None,
+    observers: Sequence[Observer],
+    watch: Callable[[SweepEvent], None] | None,
+) -> tuple[Advice | None, str]:
+    """Advice on λ, or why there is none."""
+    settings = finished.settings
+    scales = sorted({*SCALES, settings.model.score_scale})
+    if wanted is False:
+        return None, "Other λ were not tried: --no-advice was given."
+    missing = [one for one in sweep_settings(settings, scales) if store.find(one.digest(corpus.fingerprint)) is None]
+    seconds = float(finished.manifest["seconds"])
+    if missing and wanted is None and seconds > LONG_SECONDS:
+        return None, too_long(seconds, len(missing), workers or cores())
+    found = recommend_scale(
+        settings, store, corpus=corpus, scales=scales, workers=workers, observers=observers, watch=watch
+    )
+    return found, ""
+
+
+def too_long(seconds: float, missing: int, workers: int) -> str:
+    """Why λ was not tried out, and what it would take."""
+    rounds = -(-missing // min(workers, missing))
+    took, takes = (timedelta(seconds=round(value)) for value in (seconds, rounds * seconds))
+    return (
+        f"Other λ were not tried: this training took {took}, and {missing} more would take about {takes}. "
+        "Ask for them by --advice."
+    )
+
+
+def scaling_claims(model: ModelSettings, classes: int) -> tuple[str, ...]:
+    """The claims about λ, and about other models than the plain one, that this model can be judged by."""
+    name = MODELS.get((model.attention, model.encoder))
+    found: list[str] = []
+    if name == PLAIN:
+        found += ["C4", "C11"] if classes > 2 else ["C3", "C4", "C11", "C11b"]
+    if name != PLAIN or classes > 2:
+        found += ["C9", "C9b"]
+    return (*found, "C12") if name == RECURRENT else tuple(found)
+
+
+def _judge_scales(
+    model: ModelSettings, corpus: Corpus, advised: Advice | None
+) -> tuple[list[Verdict], dict[str, pd.DataFrame]]:
+    """The verdicts that the sweep over λ allows, and its tables. The claims are about flat models."""
+    if advised is None:
+        return [], {}
+    # A class called neutral or none has a group of another name, which the measures do not look for.
+    renamed = corpus.classes > 2 and any(group_of_class(name) != name for name in corpus.class_names)
+    if model.structure == "hierarchical" or renamed or len(advised.runs) < 2:
+        return [], {"advice": advised.table}
+    name = MODELS.get((model.attention, model.encoder), f"{model.attention}-{model.encoder}")
+    scaling = measure_runs(corpus.name, name, advised.runs)
+    verdicts = judge(scaling_claims(model, corpus.classes), {"scaling": scaling})
+    return verdicts, {"advice": advised.table, "scaling": scaling}
 
 
 def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
@@ -106,142 +221,3 @@ def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
         "Undecided: attention leans towards the words that matter, but not clearly.",
         "The model uses the right words; the evidence that its attention sets them apart is too weak to call.",
     )
-
-
-def _draw(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Picture]:
-    """The figures of the tables at hand, saved and ready for the page."""
-    classes = len(polarity_names(tables["tokens"]))
-    shown = f" Shown for the first {MOST_CLASSES} of {classes} classes." if classes > MOST_CLASSES else ""
-    return [_picture(sketch, tables[sketch.table], folder, shown) for sketch in SKETCHES if sketch.table in tables]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sketch:
-    """A figure of the report before it is drawn."""
-
-    name: str
-    title: str
-    caption: str
-    table: str
-    draw: Callable[[pd.DataFrame], Figure]
-    by_class: bool = False
-
-
-SKETCHES = (
-    Sketch(
-        name="used-against-attended",
-        title="Used against attended",
-        caption="Every point is a token. Where attention explains, the arms of polar words rise above neutral ones.",
-        table="tokens",
-        draw=polarity_against_attention,
-        by_class=True,
-    ),
-    Sketch(
-        name="scores-by-rank",
-        title="Scores by frequency rank",
-        caption="Polarity and attention scores by how frequent the token is; groups by how one-sided it occurs.",
-        table="tokens",
-        draw=scores_by_rank,
-        by_class=True,
-    ),
-    Sketch(
-        name="weights-by-group",
-        title="Attention weight by group",
-        caption="Weights depend on the text a word stands in, so they may separate the groups less than scores.",
-        table="weights",
-        draw=weights_by_group,
-    ),
-    Sketch(
-        name="learning-curves",
-        title="Learning curves",
-        caption="Training loss, dev loss and dev accuracy.",
-        table="history",
-        draw=learning_curves,
-    ),
-)
-
-
-def _picture(sketch: Sketch, table: pd.DataFrame, folder: Path, shown: str) -> Picture:
-    figure = sketch.draw(table)
-    return Picture(
-        title=sketch.title,
-        caption=sketch.caption + (shown if sketch.by_class else ""),
-        svg=inline_svg(save_figure(figure, folder / sketch.name)[0]),
-        wide=bool(figure.get_figwidth() > 10),
-    )
-
-
-def _compose(
-    finished: Run,
-    corpus: Corpus,
-    tables: Mapping[str, pd.DataFrame],
-    verdicts: Sequence[Verdict],
-    pictures: list[Picture],
-) -> Report:
-    metrics = finished.metrics
-    short, summary = answer(verdicts)
-    settings = finished.settings
-    return Report(
-        title=corpus.name,
-        answer=short,
-        summary=summary,
-        verdicts=verdicts,
-        accuracy=Estimate(
-            value=metrics["test_accuracy"],
-            low=metrics["test_accuracy_low"],
-            high=metrics["test_accuracy_high"],
-            count=len(corpus.test),
-        ),
-        baseline=float((corpus.test.labels == corpus.train.labels.mode().values).double().mean()),
-        pictures=pictures,
-        strongest=strongest_tokens(tables["tokens"], corpus.class_names),
-        examples=_examples(finished.trace(), corpus, sentences=settings.model.structure == "hierarchical"),
-        notices=corpus.notices,
-        facts={
-            "Data": {**settings.data.model_dump(), **_taken(corpus)},
-            "Model": settings.model.model_dump(),
-            "Training": {
-                **settings.training.model_dump(),
-                "best epoch": metrics["best_epoch"],
-                "VᵀW": ", ".join(f"{value:+.3f}" for value in metrics["alignment"]),
-            },
-            "Versions": environment() | {"run": finished.manifest["digest"]},
-        },
-    )
-
-
-def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """For each class the tokens that push towards it most, among those seen more than five times."""
-    counts = tokens[[f"count_{name}" for name in class_names]].sum(axis=1)
-    frequent = tokens.assign(count=counts)[counts > 5]
-    if len(class_names) == 2:
-        negative, positive = frequent[frequent["polarity"] < 0], frequent[frequent["polarity"] > 0]
-        ordered = [negative.nsmallest(STRONGEST, "polarity"), positive.nlargest(STRONGEST, "polarity")]
-        return {name: _short(rows, "polarity") for name, rows in zip(class_names, ordered, strict=True)}
-    columns = dict(zip(class_names, polarity_names(tokens), strict=True))
-    return {
-        name: _short(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column)
-        for name, column in columns.items()
-    }
-
-
-def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    table = rows[["token", column, "attention", "count"]].rename(columns={column: "polarity"})
-    numbers = {name: table[name].map("{:+.2f}".format) for name in ("polarity", "attention")}
-    return table.assign(token=[brief(token) for token in table["token"]], **numbers)
-
-
-def _examples(found: Trace, corpus: Corpus, *, sentences: bool) -> list[Example]:
-    """Telling test texts as strips of words, or of sentences for a hierarchical model."""
-    spans = corpus.test.sentence_spans if sentences else corpus.test.spans
-    return [
-        make_example(found, number, corpus.test.texts[number], spans(number), why)
-        for number, why in telling_instances(found)
-    ]
-
-
-def _taken(corpus: Corpus) -> dict[str, object]:
-    """The corpus as it was taken in; a named one has a tokenizer of its own."""
-    tokens = {"tokenizer": corpus.tokenizer.mode, "lowercase": corpus.tokenizer.lowercase}
-    sizes = {f"{name} texts": f"{len(split):,}" for name, split in corpus.splits().items()}
-    return {**tokens, **sizes, "vocabulary": f"{len(corpus.vocabulary):,}", "classes": ", ".join(corpus.class_names)}

@@ -14,7 +14,10 @@ from heedful.analysis.erasure import first_flips, single_erasure
 from heedful.analysis.flipsets import minimum_flips
 from heedful.analysis.quality import flip_summary, pairwise_wins, ranking_quality
 from heedful.analysis.rankings import ranked
+from heedful.claims import judge, verdict_table
+from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.models.classifier import Classifier
+from heedful.studies.serrano2019.measures import measure
 from heedful.studies.tables import save_table
 from heedful.traces import Trace
 from heedful.tracing import trace_texts
@@ -111,12 +114,14 @@ class ErasureTables:
     summary: pd.DataFrame
     quality: pd.DataFrame
     wins: pd.DataFrame
+    verdicts: pd.DataFrame
+    """The claims of the paper that one model can be judged by."""
 
     def save(self, folder: Path) -> None:
         """Every table as CSV, Parquet and LaTeX."""
         named = {f"flips-{name}": table for name, table in self.flips.items()}
         named |= {"minimum": self.minimum, "single": self.single, "summary": self.summary}
-        named |= {"quality": self.quality, "wins": self.wins}
+        named |= {"quality": self.quality, "wins": self.wins, "verdicts": self.verdicts}
         for name, table in named.items():
             save_table(table, folder / name)
 
@@ -134,11 +139,12 @@ def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
         summary=flip_summary({**flips, "minimum": minimum}),
         quality=ranking_quality(flips, minimum),
         wins=pairwise_wins(flips),
+        verdicts=verdict_table(judge(OF_ONE_MODEL, measure(found, seed=seed, orders=ORDERS))),
     )
 
 
 def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
-    """How far each ranking is from the minimum."""
+    """How far each ranking is from the minimum, and what that says of attention."""
     screen = console or Console()
     summary = tables.summary[tables.summary["convention"] == "common"].set_index("ranking")
     quality = tables.quality.set_index("ranking")
@@ -162,3 +168,5 @@ def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
         f"{int(tables.minimum['erased'].isna().sum())} never flip",
         highlight=False,
     )
+    for verdict in tables.verdicts.itertuples():
+        screen.print(f"{verdict.claim:4} {verdict.verdict:14}{verdict.words}", highlight=False, markup=False)

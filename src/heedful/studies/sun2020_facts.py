@@ -68,9 +68,9 @@ TABLE_1: Mapping[str, Table1Row] = {
 WHAT_DIFFERS: Mapping[str, str] = {
     "sst": "The paper counts three marks of its own in its vocabulary.",
     "imdb": (
-        "The paper's reviews keep each <br /> as the word br; counted like this, under 400 words, the training half has "
-        "exactly its train and dev reviews. Which of them are dev, and which reviews of the test half are test, is not "
-        "known."
+        "The paper's reviews keep each <br /> as the word br; counted like this, under 400 words, the training half "
+        "has exactly its train and dev reviews. Which of them are dev, and which reviews of the test half are test, is "
+        "not known."
     ),
     "20news-1": "The paper does not say which messages it leaves out.",
     "20news-2": "The paper does not say which messages it leaves out.",

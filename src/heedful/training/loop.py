@@ -18,6 +18,7 @@ from heedful.errors import ConfigError
 from heedful.models.classifier import Classifier, Interface
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch, bucketed, shuffled
+from heedful.text.vectors import Vectors, initial_vectors
 from heedful.training.events import EpochDone, Event, Observer, StepDone
 from heedful.training.metrics import evaluate
 from heedful.training.optimizers import clip_gradients, make_dense
@@ -44,6 +45,7 @@ def fit(
     attention_bias: bool = False,
     readout_bias: bool = False,
     embedding_range: float = 0.1,
+    vectors: str = "random",
     context_deviation: float = 1.0,
     readout_range: float | None = None,
     optimizer: str = "adagrad",
@@ -76,13 +78,18 @@ def train(
     model: ModelSettings,
     training: TrainingSettings,
     *,
+    vectors: Vectors | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: Path | None = None,
 ) -> Classifier:
-    """`fit` with settings as values; with a checkpoint path, an interrupted training goes on where it was."""
+    """`fit` with settings as values; with a checkpoint path, an interrupted training goes on where it was.
+
+    Initial vectors that the settings ask for are made here unless they are given.
+    """
     interface = Interface(vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names)
+    first = vectors or initial_vectors(corpus, model.vectors, size=model.embedding_size, seed=training.seed)
     with limited_threads(training.threads):
-        state = TrainingState.start(interface, model, training)
+        state = TrainingState.start(interface, model, training, first)
         if checkpoint is not None and checkpoint.is_file():
             state.restore(checkpoint)
         saved = time.monotonic()

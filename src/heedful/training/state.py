@@ -15,6 +15,7 @@ from heedful.config import ModelSettings, TrainingSettings
 from heedful.errors import CheckpointError
 from heedful.files import replacing
 from heedful.models.classifier import Classifier, Interface, make_classifier
+from heedful.text.vectors import Vectors
 from heedful.training.optimizers import make_optimizer
 
 
@@ -39,9 +40,19 @@ class TrainingState:
     best: dict[str, Tensor] = field(default_factory=dict)
 
     @classmethod
-    def start(cls, interface: Interface, model: ModelSettings, training: TrainingSettings) -> "TrainingState":
-        """Parameters as they are drawn from the seed."""
-        classifier = make_classifier(interface, model, generator(training.seed, "parameters")).to(training.device)
+    def start(
+        cls,
+        interface: Interface,
+        model: ModelSettings,
+        training: TrainingSettings,
+        vectors: Vectors | None = None,
+    ) -> "TrainingState":
+        """Parameters as they are drawn from the seed, and the embeddings of some tokens as they are given."""
+        classifier = make_classifier(interface, model, generator(training.seed, "parameters"))
+        if vectors is not None:
+            with torch.no_grad():
+                classifier.embedding[vectors.rows] = vectors.values
+        classifier = classifier.to(training.device)
         return cls(
             model=classifier,
             optimizer=make_optimizer(classifier, training),

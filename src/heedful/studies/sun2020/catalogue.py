@@ -6,20 +6,16 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from heedful.figures.style import inline_svg, save_figure
+from heedful.studies.study import Captioned, Drawn, figure_index, save_drawn
 from heedful.studies.sun2020 import real_figures, synthetic_figures
 from heedful.studies.sun2020.runs import Cell, Runs
 from heedful.studies.sun2020.synthetic import Recordings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Illustration:
-    """A figure: its caption, what to see in it, and what it is drawn from."""
+class Illustration(Captioned):
+    """A figure and what it is drawn from."""
 
-    name: str
-    title: str
-    caption: str
-    see: str
     draw: Callable[[Runs, Recordings], Figure]
     cells: tuple[Cell, ...] = ()
     """Cells of Table 2 whose first run it shows."""
@@ -29,16 +25,6 @@ class Illustration:
     def ready(self, runs: Runs, recordings: Recordings) -> bool:
         """Whether all it needs is there."""
         return runs.has(self.cells) and set(self.recordings) <= set(recordings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drawn:
-    """A figure that was saved: its files, and itself as an element of a page."""
-
-    figure: Illustration
-    stem: Path
-    svg: str
-    wide: bool
 
 
 def _of_runs(one: real_figures.StudyFigure) -> Illustration:
@@ -88,22 +74,15 @@ def figures_on(datasets: Sequence[str], *, synthetic: bool) -> tuple[str, ...]:
 
 def draw(figure: Illustration, runs: Runs, recordings: Recordings, folder: Path) -> Drawn:
     """Draw a figure and save it as SVG, PDF and PNG."""
-    picture = figure.draw(runs, recordings)
-    stem = folder / f"figure-{figure.name}"
-    saved = save_figure(picture, stem)
-    return Drawn(figure=figure, stem=stem, svg=inline_svg(saved[0]), wide=picture.get_figwidth() > 10)
+    return save_drawn(figure, figure.draw(runs, recordings), folder)
 
 
-def figure_index(drawn: Sequence[Drawn]) -> str:
+def index(drawn: Sequence[Drawn]) -> str:
     """A page of documentation that shows every figure with one sentence of what to see."""
-    parts = [
-        "# Figures of Sun & Lu 2020",
+    lead = (
         "Drawn by `heedful reproduce sun2020 --figure all`; SVG, PDF and PNG lie in the study's folder `figures`. On "
         "real data each point is a token, placed by how frequent it is; the curves beside a panel are the densities "
         "of the groups, dashes their medians. Groups are those of the paper: one-sided tokens are positive or negative "
-        "(or belong to a class), evenly spread ones are neutral, all others are left out.",
-    ]
-    for one in drawn:
-        image = f"![{one.figure.title}](figures/{one.stem.name}.png)"
-        parts.append(f"## {one.figure.title}\n\n{one.figure.caption}\n\n*What to see:* {one.figure.see}\n\n{image}")
-    return "\n\n".join(parts) + "\n"
+        "(or belong to a class), evenly spread ones are neutral, all others are left out."
+    )
+    return figure_index("Figures of Sun & Lu 2020", lead, drawn)

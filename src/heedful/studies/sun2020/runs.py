@@ -4,18 +4,20 @@ The paper's models (Table 2): DP is dot-product attention on the embeddings, DP-
 DP-A an affine layer, AD has additive attention. What the paper does not print is chosen here and said in `MODELS`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from heedful.config import DataSettings, RunSettings
 from heedful.errors import ConfigError, UnknownName
-from heedful.pipeline import Run
-from heedful.store import Store
+from heedful.studies import runs
+from heedful.studies.runs import Runs
 from heedful.studies.sun2020_facts import SCALES
 from heedful.sweep.plan import Plan
 from heedful.text.datasets import DATASETS
+
+__all__ = ["MODELS", "NAMES", "QUICK", "Cell", "Runs", "Selection", "called", "plan_of"]
 
 WEIGHT_DECAY = {"DP-L": 1e-5, "DP-A": 1e-5, "AD": 0.01}
 """L2 on the LSTM, affine and additive weights. The paper says that it was used, not how strong. The rule
@@ -111,40 +113,8 @@ QUICK = Selection(datasets=("sst",), scales=QUICK_SCALES, seeds=3, slow_models_a
 
 def plan_of(name: str, settings: Iterable[RunSettings]) -> Plan:
     """The runs as a plan, each once; what takes longest comes first, so that workers end together."""
-    distinct = list(dict.fromkeys(settings))
-    if not distinct:
-        raise ConfigError("There is nothing to run: give data sets, models, scales and seeds that make a run.")
-    return Plan(name=name, runs=tuple(sorted(distinct, key=_cost, reverse=True)))
+    return runs.plan_of(name, settings, _cost)
 
 
 def _cost(settings: RunSettings) -> tuple[bool, bool, bool]:
     return settings.data.source == "imdb", settings.model.encoder == "lstm", settings.model.attention == "additive"
-
-
-class Runs(Mapping[RunSettings, Run]):
-    """Finished runs by their settings."""
-
-    def __init__(self, runs: Iterable[Run]) -> None:
-        self._runs = {run.settings: run for run in runs}
-
-    @classmethod
-    def of(cls, store: Store, names: Iterable[str]) -> "Runs":
-        """The runs of a store with these directory names."""
-        return cls(Run(store.root / name) for name in names)
-
-    def __getitem__(self, settings: RunSettings) -> Run:
-        return self._runs[settings]
-
-    def __iter__(self) -> Any:
-        return iter(self._runs)
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    def of_cell(self, cell: Cell, seeds: int) -> list[Run]:
-        """The runs of a cell that are there, by seed."""
-        return [self[cell.settings(seed)] for seed in range(seeds) if cell.settings(seed) in self]
-
-    def has(self, cells: Sequence[Cell]) -> bool:
-        """Whether the first seed of every one of these cells is there."""
-        return all(cell.settings() in self for cell in cells)

@@ -1,36 +1,33 @@
 """Sun & Lu 2020 as one command: run what is missing, then tables, figures, verdicts and one page.
 
-A study directory holds
-
-    tables/     table2 (one row per cell), table2-as-printed, table2.md, measures, verdicts, tables on synthetic data
-    figures/    each figure as SVG, PDF and PNG
-    figures.md  the figures with what to see in them
-    study.html  all of it on one page
+Its tables: table2 (one row per cell), table2-as-printed, table2.md, measures, verdicts, tables on synthetic data.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from heedful.claims import Verdict, dynamics, judge, scaling, verdict_table
+from heedful.claims import Verdict, dynamics, judge, scaling
 from heedful.config import RunSettings
-from heedful.errors import ConfigError, HeedfulError, UnknownName
+from heedful.errors import ConfigError, UnknownName
 from heedful.files import write_text
 from heedful.pipeline import environment
-from heedful.report.page import Picture
 from heedful.report.study import Judged, PageTable, StudyPage, write_study
+from heedful.report.timeline import timeline
 from heedful.store import Store
-from heedful.studies.sun2020.catalogue import CATALOGUE, Drawn, draw, figure_index
+from heedful.studies.runs import Runs
+from heedful.studies.study import Outcome, make_runs, place_of, plain, write_parts
+from heedful.studies.sun2020.catalogue import CATALOGUE, draw, index
 from heedful.studies.sun2020.measures import measure_runs
-from heedful.studies.sun2020.runs import MODELS, Cell, Runs, Selection, called, plan_of
+from heedful.studies.sun2020.runs import MODELS, Cell, Selection, called, plan_of
 from heedful.studies.sun2020.synthetic import Recording, Recordings, recordings
 from heedful.studies.sun2020.synthetic_tables import TABLE_SETS, claim_tables, published_tables
 from heedful.studies.sun2020.table2 import as_markdown, as_printed, summary_words, table_2
-from heedful.studies.tables import save_table
 from heedful.sweep.jobs import SweepEvent
-from heedful.sweep.loop import Failure, sweep
+from heedful.sweep.loop import Failure
 
 TITLE = "Sun & Lu 2020, Understanding Attention for Text Classification"
 ON_TOKENS = ("C1", "C2", "C8")
@@ -53,7 +50,7 @@ class Request:
     synthetic: bool = False
     """Whether the claims are also judged on synthetic data."""
     quick: bool = False
-    """Whether trainings on synthetic data take a tenth of the epochs at ten times the rate."""
+    """Whether trainings on synthetic data take a 25th of the epochs at 25 times the rate (`synthetic.HASTE`)."""
 
     def __post_init__(self) -> None:
         for name in self.figures:
@@ -81,41 +78,29 @@ def claim_selection(selection: Selection) -> Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
-    """A finished study: its tables, figures and verdicts, what failed, and where the page lies."""
+class Study(Outcome):
+    """A finished study with its tables, and its trainings on synthetic data to be moved through."""
 
-    out: Path
     table: pd.DataFrame
     measures: pd.DataFrame
     synthetic: Tables
-    judged: tuple[Judged, ...]
-    drawn: tuple[Drawn, ...]
-    missing: tuple[str, ...]
-    """Figures that could not be drawn because runs failed."""
-    failures: tuple[Failure, ...]
-
-    @property
-    def page(self) -> Path:
-        return self.out / "study.html"
-
-    def verdicts(self) -> pd.DataFrame:
-        """One row per data set and claim."""
-        tables = [verdict_table(list(one.verdicts)).assign(dataset=one.dataset) for one in self.judged]
-        if not tables:
-            return pd.DataFrame()
-        table = pd.concat(tables, ignore_index=True)
-        return table[["dataset", *(column for column in table if column != "dataset")]]
+    timelines: tuple[str, ...] = ()
 
     def summary(self) -> dict[str, object]:
-        """The study as plain data."""
-        return {
-            "page": str(self.page),
-            "table": _plain(self.table),
-            "verdicts": _plain(self.verdicts()),
-            "figures": {one.figure.name: f"{one.stem}.svg" for one in self.drawn},
-            "missing_figures": list(self.missing),
-            "failed": [failure.payload() for failure in self.failures],
-        }
+        return {**super().summary(), "table": plain(self.table)}
+
+    def words(self) -> list[str]:
+        if self.table.empty:
+            return []
+        rows = as_printed(self.table).to_dict("records")
+        return [*(f"{row.pop('data'):10} λ={row.pop('λ'):6}  {_cells(row)}" for row in rows), summary_words(self.table)]
+
+    def lead(self) -> str:
+        return super().lead() if self.judged or self.table.empty else summary_words(self.table)
+
+
+def _cells(row: Mapping[Any, Any]) -> str:
+    return "   ".join(f"{name} {value}" for name, value in row.items())
 
 
 def reproduce(
@@ -129,12 +114,8 @@ def reproduce(
     watch_recording: Callable[[Recording], None] | None = None,
 ) -> Study:
     """Run and record what is missing and write the study directory. What is finished is never computed twice."""
-    runs, failures = Runs([]), tuple[Failure, ...]()
-    if request.settings():
-        done = sweep(plan_of("sun2020", request.settings()), store, on=on, workers=workers, watch=watch)
-        if done.runs.empty:
-            raise HeedfulError(f"No run of the study could be computed: {done.failures[0].message}")
-        runs, failures = Runs.of(store, done.runs["run"]), done.failures
+    plan = plan_of("sun2020", request.settings()) if request.settings() else None
+    runs, failures = make_runs(plan, store, on=on, workers=workers, watch=watch)
     found: Recordings = {}
     if request.recording_sets():
         sets = request.recording_sets()
@@ -159,7 +140,15 @@ def tabulate(request: Request, runs: Runs, found: Recordings, out: Path, *, fail
         drawn=tuple(draw(figure, runs, found, out / "figures") for figure in ready),
         missing=tuple(figure.name for figure in wanted if figure not in ready),
         failures=tuple(failures),
+        timelines=tuple(_timelines(found)),
     )
+
+
+def _timelines(found: Recordings) -> Iterator[str]:
+    """The first training on Data I, where it was recorded."""
+    if "data-1" in found:
+        title = "Tokens of Data I by planted group: polarity and attention scores from the first step to the last."
+        yield timeline(found["data-1"][0].table("tokens"), name="data-1", title=title)
 
 
 def measure_selection(runs: Runs, selection: Selection) -> pd.DataFrame:
@@ -181,7 +170,7 @@ def judge_all(request: Request, runs: Runs, measures: pd.DataFrame, synthetic: T
         rows = measures[measures["dataset"] == dataset] if len(measures) else measures
         if len(rows):
             verdicts = [*_judge_tokens(runs, dataset), *judge(ON_RUNS, {"scaling": rows})]
-            verdicts.sort(key=lambda verdict: _place(verdict.claim))
+            verdicts.sort(key=lambda verdict: place_of(verdict.claim))
             yield Judged(dataset=called(dataset), verdicts=verdicts)
 
 
@@ -192,45 +181,26 @@ def _judge_tokens(runs: Runs, dataset: str) -> list[Verdict]:
     return judge(ON_TOKENS, {name: runs[settings].table(name) for name in ("tokens", "weights")})
 
 
-def _place(claim: str) -> tuple[int, str]:
-    """C4b comes after C4 and before C8."""
-    return int("".join(letter for letter in claim if letter.isdigit())), claim
-
-
 def write(study: Study) -> None:
     """Tables, the index of figures, and the page."""
-    folder = study.out / "tables"
+    tables = {"measures": study.measures, **study.synthetic}
     if len(study.table):
-        save_table(study.table, folder / "table2")
-        save_table(as_printed(study.table), folder / "table2-as-printed")
-        write_text(folder / "table2.md", as_markdown(study.table))
-    for name, table in {"measures": study.measures, "verdicts": study.verdicts(), **study.synthetic}.items():
-        if len(table):
-            save_table(table, folder / name)
-    if study.drawn:
-        write_text(study.out / "figures.md", figure_index(study.drawn))
+        tables |= {"table2": study.table, "table2-as-printed": as_printed(study.table)}
+        write_text(study.out / "tables" / "table2.md", as_markdown(study.table))
+    write_parts(study, tables, index(study.drawn))
     write_study(_compose(study), study.page)
 
 
 def _compose(study: Study) -> StudyPage:
-    failed = [f"A run failed: {failure.message}" for failure in study.failures[:10]]
-    absent = [f"Figure {name} is not drawn: it needs runs that failed." for name in study.missing]
     return StudyPage(
         title=TITLE,
-        lead=_lead(study),
+        lead=study.lead(),
         judged=study.judged,
         tables=[_page_table(study.table)] if len(study.table) else [],
-        pictures=[
-            Picture(
-                title=one.figure.title,
-                caption=f"{one.figure.title}. {one.figure.caption} What to see: {one.figure.see}",
-                svg=one.svg,
-                wide=one.wide,
-            )
-            for one in study.drawn
-        ],
-        notices=[*failed, *absent],
+        pictures=[one.picture() for one in study.drawn],
+        notices=study.notices(),
         facts={"Models": {name: _choices(name) for name in MODELS}, "Versions": environment()},
+        timelines=study.timelines,
     )
 
 
@@ -239,19 +209,5 @@ def _page_table(table: pd.DataFrame) -> PageTable:
     return PageTable(title="Table 2", note=note, table=as_printed(table))
 
 
-def _lead(study: Study) -> str:
-    verdicts = [verdict.decision for one in study.judged for verdict in one.verdicts]
-    if verdicts:
-        held, failed = verdicts.count("holds"), verdicts.count("does not hold")
-        return f"Of {len(verdicts)} verdicts {held} hold, {failed} do not, {len(verdicts) - held - failed} are open."
-    return summary_words(study.table) if len(study.table) else f"{len(study.drawn)} figures."
-
-
 def _choices(model: str) -> str:
     return ", ".join(f"{name} = {value}" for name, value in MODELS[model].items()) or "the defaults"
-
-
-def _plain(table: pd.DataFrame) -> list[dict[str, object]]:
-    """Rows as plain data, with None for what is not there."""
-    records = table.astype(object).where(table.notna(), None).to_dict("records")
-    return [{str(name): value for name, value in record.items()} for record in records]

@@ -1,0 +1,349 @@
+"""Claims of Serrano & Smith 2019 about erasing attention weights, and ours about the true minimum.
+
+S1–S6 and S9–S11 can be judged on one model, a user's own; S7, S8 and S12 are of models by name (HANrnn, HANconv,
+HANnoenc, FLANrnn, …) and say so where the tables hold none. How numbers are put together over models, seeds and
+instances is said in `heedful.claims.erasure_estimates`.
+"""
+
+from heedful.claims.erasure_estimates import (
+    attained,
+    contrast,
+    earlier_upswing,
+    faster_than_attention,
+    less_mass,
+    mean_fraction,
+    more_top_flips,
+    over_runs,
+    positive_divergence,
+    smaller_difference,
+    some_flip,
+    top_only,
+    unmoved,
+    weakest_of,
+    wins,
+)
+from heedful.claims.kinds import Claim
+
+MAJORITY = 0.75
+"""What the paper calls the vast majority: three of four, half way from chance to always."""
+
+TIMES = 1.6 / 2.6
+"""Gradient flips sooner on at least 1.6 times as many instances as attention, in every model with an encoder (5.4)."""
+
+_FEW = "There are too few texts of two units or more on which the erasures differ to tell."
+_MODELS = "This compares models, and the tables do not hold those that it takes."
+DIFFERENCES = (-1.0, 1.0)
+
+CLAIMS = (
+    Claim(
+        name="S1",
+        statement="The most attended unit matters more than a random other unit.",
+        statistic="share of instances with ΔJS > 0",
+        threshold=MAJORITY,
+        needs=("single",),
+        estimate=over_runs("single", positive_divergence),
+        words={
+            "holds": "The most attended unit matters more than a random other one: erasing it moves the output "
+            "further in {found.value:.1%} of the texts.",
+            "does not hold": "The most attended unit is often not the one that matters: erasing it moves the output "
+            "further than erasing a random other one in only {found.value:.1%} of the texts (50 % is chance).",
+            "undecided": "Erasing the most attended unit moves the output further than erasing a random other one in "
+            "{found.value:.1%} of the texts; that is too close to the line of 75 % to call.",
+        },
+        silence=_FEW,
+        unit="texts",
+    ),
+    Claim(
+        name="S2",
+        statement="Where a random unit matters more than the most attended one, their attention is nearly equal.",
+        statistic="P(Δα is smaller where ΔJS is negative than where it is positive)",
+        threshold=0.7,  # the line of C2 above which one set clearly exceeds the other
+        needs=("single",),
+        estimate=over_runs("single", smaller_difference),
+        words={
+            "holds": "Attention errs where it is nearly undecided: in {found.value:.1%} of all pairs the text in which "
+            "a random unit mattered more has the smaller gap between the two weights.",
+            "does not hold": "Attention errs also where it is sure: only in {found.value:.1%} of all pairs the text in "
+            "which a random unit mattered more has the smaller gap between the two weights (50 % is chance).",
+            "undecided": "In {found.value:.1%} of all pairs the text in which a random unit mattered more has the "
+            "smaller gap between the two weights; that is too close to the line of 70 %, or rests on too few texts.",
+        },
+        silence="There are no texts in which a random unit mattered more, or none in which the most attended did.",
+        unit="texts",
+    ),
+    Claim(
+        name="S3",
+        statement="Erasing the most attended unit alone flips far more decisions than erasing a random other one.",
+        statistic="share of the top unit among instances where exactly one of the two erasures flips",
+        threshold=2 / 3,  # two to one; in the paper's Table 2 it is 2.8 to 8.7 to one
+        needs=("single",),
+        estimate=over_runs("single", top_only),
+        words={
+            "holds": "When erasing one unit changes the decision, it is the most attended one in {found.value:.1%} of "
+            "the cases, not a random one.",
+            "does not hold": "When erasing one unit changes the decision, it is the most attended one in only "
+            "{found.value:.1%} of the cases, else a random one.",
+            "undecided": "When erasing one unit changes the decision, it is the most attended one in "
+            "{found.value:.1%} of the cases; that is too close to two in three, or rests on too few texts, to call.",
+        },
+        silence=_FEW,
+        unit="texts",
+    ),
+    Claim(
+        name="S4",
+        statement="Erasing the most attended unit mostly changes no decision.",
+        statistic="share of decisions that stay without the most attended unit",
+        threshold=MAJORITY,
+        needs=("single",),
+        estimate=over_runs("single", unmoved),
+        words={
+            "holds": "One unit is not the reason: without the most attended one {found.value:.1%} of the decisions "
+            "stay as they were.",
+            "does not hold": "The most attended unit often decides alone: without it only {found.value:.1%} of the "
+            "decisions stay as they were.",
+            "undecided": "Without the most attended unit {found.value:.1%} of the decisions stay as they were; that is "
+            "too close to the line of 75 % to call.",
+        },
+        silence=_FEW,
+        unit="texts",
+    ),
+    Claim(
+        name="S5",
+        statement="Gradients find smaller sets of units that flip the decision than attention does.",
+        statistic="share of wins over attention where counts differ: the weaker of gradient and product (with encoder)",
+        threshold=0.5,  # more wins than losses
+        needs=("flips",),
+        estimate=over_runs("flips", faster_than_attention, encoder=True),
+        words={
+            "holds": "Attention is not the best guide: by gradient, alone or times attention, the decision flips with "
+            "fewer units in at least {found.value:.1%} of the texts where they differ.",
+            "does not hold": "Gradients are no better a guide than attention: by gradient, alone or times attention, "
+            "the decision flips with fewer units in only {found.value:.1%} of the texts where they differ.",
+            "undecided": "By gradient, alone or times attention, the decision flips with fewer units than by attention "
+            "in {found.value:.1%} of the texts where they differ; that cannot be told from half.",
+        },
+        silence=_FEW,
+        unit="texts",
+    ),
+    Claim(
+        name="S5b",
+        statement="In every model with an encoder the gradient wins over attention at least 1.6 times as often as it "
+        "loses.",
+        statistic="share of wins of gradient over attention where counts differ, in the model where it is smallest",
+        threshold=TIMES,
+        needs=("flips",),
+        estimate=over_runs("flips", wins("gradient", "attention"), together=weakest_of, encoder=True),
+        words={
+            "holds": "By gradient the decision flips with fewer units than by attention in {found.value:.1%} of the "
+            "texts where the two differ, even in the model where it does so least: more than 1.6 to one.",
+            "does not hold": "By gradient the decision flips with fewer units than by attention in only "
+            "{found.value:.1%} of the texts where the two differ, in the model where it does so least: less than 1.6 "
+            "to one.",
+            "undecided": "By gradient the decision flips with fewer units than by attention in {found.value:.1%} of "
+            "the texts where the two differ, in the model where it does so least; that is too close to 1.6 to one.",
+        },
+        silence=_FEW,
+        unit="texts",
+    ),
+    Claim(
+        name="S6",
+        statement="Attention finds smaller sets of units that flip the decision than chance does.",
+        statistic="share of wins of attention over random orders where counts differ",
+        threshold=0.5,
+        needs=("flips",),
+        estimate=over_runs("flips", wins("attention", "random")),
+        words={
+            "holds": "Attention is better than chance: by attention the decision flips with fewer units than in "
+            "random order in {found.value:.1%} of the texts where they differ.",
+            "does not hold": "Attention is no better than chance: by attention the decision flips with fewer units "
+            "than in random order in only {found.value:.1%} of the texts where they differ.",
+            "undecided": "By attention the decision flips with fewer units than in random order in {found.value:.1%} "
+            "of the texts where they differ; that cannot be told from half.",
+        },
+        silence=_FEW,
+        unit="texts",
+    ),
+    Claim(
+        name="S7",
+        statement="Decisions flip later with a recurrent encoder than with a convolutional one.",
+        statistic="mean fraction erased at the flip: rnn minus conv",
+        threshold=0.0,
+        needs=("flips",),
+        estimate=contrast("flips", mean_fraction, of="rnn", against=("conv",)),
+        words={
+            "holds": "A recurrent encoder spreads the evidence: {found.value:.1%} more of the units must go than with "
+            "a convolutional one.",
+            "does not hold": "A recurrent encoder does not spread the evidence more: {found.value:+.1%} of the units "
+            "against a convolutional one.",
+            "undecided": "With a recurrent encoder {found.value:+.1%} of the units must go against a convolutional "
+            "one; that cannot be told from none.",
+        },
+        silence=_MODELS,
+        unit="texts",
+        span=DIFFERENCES,
+    ),
+    Claim(
+        name="S7b",
+        statement="Decisions flip earliest without an encoder.",
+        statistic="mean fraction erased at the flip: conv minus no encoder",
+        threshold=0.0,
+        needs=("flips",),
+        estimate=contrast("flips", mean_fraction, of="conv", against=("noenc",)),
+        words={
+            "holds": "Without an encoder decisions hang on few units: {found.value:.1%} fewer of them must go than "
+            "with a convolutional one.",
+            "does not hold": "Without an encoder decisions do not hang on fewer units: the difference to a "
+            "convolutional one is {found.value:+.1%}.",
+            "undecided": "Without an encoder {found.value:+.1%} fewer units must go than with a convolutional one; "
+            "that cannot be told from none.",
+        },
+        silence=_MODELS,
+        unit="texts",
+        span=DIFFERENCES,
+    ),
+    Claim(
+        name="S8",
+        statement="Without an encoder attention is on a par with the gradient.",
+        statistic="share of wins of attention over gradient where counts differ (no encoder)",
+        threshold=1 - TIMES,  # below, the gradient wins as it does with every encoder of the paper
+        needs=("flips",),
+        estimate=over_runs("flips", wins("attention", "gradient"), encoder=False),
+        words={
+            "holds": "Without an encoder attention is about as good a guide as the gradient: it needs fewer units in "
+            "{found.value:.1%} of the texts where they differ.",
+            "does not hold": "Even without an encoder attention is a worse guide than the gradient: it needs fewer "
+            "units in only {found.value:.1%} of the texts where they differ.",
+            "undecided": "Without an encoder attention needs fewer units than the gradient in {found.value:.1%} of "
+            "the texts where they differ; that is too close to 1 to 1.6 to call.",
+        },
+        silence=_MODELS,
+        unit="texts",
+    ),
+    Claim(
+        name="S8b",
+        statement="Without an encoder the product of gradient and attention is the best ranking.",
+        statistic="share of wins of product where counts differ: the weaker of those over attention and gradient "
+        "(no encoder)",
+        threshold=0.5,
+        needs=("flips",),
+        estimate=over_runs("flips", wins("product", "attention", "gradient"), encoder=False),
+        words={
+            "holds": "Without an encoder the product of gradient and attention is the best guide: it needs fewer units "
+            "than either in at least {found.value:.1%} of the texts where they differ.",
+            "does not hold": "Without an encoder the product is not the best guide: it needs fewer units than one of "
+            "its factors in only {found.value:.1%} of the texts where they differ.",
+            "undecided": "Without an encoder the product needs fewer units than one of its factors in "
+            "{found.value:.1%} of the texts where they differ; that cannot be told from half.",
+        },
+        silence=_MODELS,
+        unit="texts",
+    ),
+    *(
+        Claim(
+            name=name,
+            statement=f"{title} {often} finds a smallest set of units that flips the decision.",
+            statistic=f"share of instances where {by} attains the true minimum, of those where it could miss it",
+            threshold=threshold,
+            needs=("flips",),
+            estimate=over_runs("flips", attained(by)),
+            words={
+                "holds": f"{title} {often} finds a smallest explanation: in {{found.value:.1%}} of the texts no fewer "
+                "units would flip the decision.",
+                "does not hold": f"{title} does not find the smallest explanations: only in {{found.value:.1%}} of the "
+                "texts no fewer units would flip the decision.",
+                "undecided": f"{title} finds a smallest explanation in {{found.value:.1%}} of the texts; that is too "
+                f"close to the line of {threshold:.0%} to call.",
+            },
+            silence="There are no texts whose decision flips before everything is erased.",
+            unit="texts",
+        )
+        for name, by, title, often, threshold in (
+            ("S9", "attention", "Attention", "mostly", 0.5),
+            ("S9b", "gradient", "The gradient", "mostly", 0.5),
+            ("S9c", "product", "The product of gradient and attention", "mostly", 0.5),
+            ("S9d", "margin", "The margin against the runner-up", "nearly always", 0.9),  # always, with two classes
+        )
+    ),
+    Claim(
+        name="S10",
+        statement="The top unit of gradient times attention flips more decisions alone than the most attended one, in "
+        "every model.",
+        statistic="share of decisions flipped by the top unit: product minus attention, where it is smallest",
+        threshold=0.0,
+        needs=("single",),
+        estimate=over_runs("single", more_top_flips, together=weakest_of, within=DIFFERENCES),
+        words={
+            "holds": "Gradient times attention finds the deciding unit more often than attention: erasing its top "
+            "unit flips {found.value:.1%} more of the decisions.",
+            "does not hold": "Gradient times attention does not find the deciding unit more often than attention: the "
+            "difference is {found.value:+.1%} of the decisions.",
+            "undecided": "Erasing the top unit by gradient times attention flips {found.value:+.1%} of the decisions "
+            "against the most attended one; that cannot be told from none.",
+        },
+        silence=_FEW,
+        unit="texts",
+        span=(-0.5, 0.5),
+    ),
+    Claim(
+        name="S11",
+        statement="Gradients flip decisions with about .25 less of the attention erased.",
+        statistic="mean attention weight erased at the flip: attention minus gradient or product, the smaller",
+        threshold=0.2,  # "around 0.25 or more" (A.3): .2 is still around it
+        needs=("flips",),
+        estimate=over_runs("flips", less_mass, within=DIFFERENCES),
+        words={
+            "holds": "What decides is not where attention lies: gradients flip the decision with {found.value:.2f} "
+            "less of the attention erased.",
+            "does not hold": "Gradients erase about as much attention as attention itself before the decision flips "
+            "({found.value:.2f} less).",
+            "undecided": "Gradients flip the decision with {found.value:.2f} less of the attention erased; that is too "
+            "close to the line of .2 to call.",
+        },
+        silence=_FEW,
+        unit="texts",
+        span=DIFFERENCES,
+    ),
+    Claim(
+        name="S12",
+        statement="With less context the most attended unit matters at smaller differences of attention.",
+        statistic="mean ΔJS at equal Δα: no encoder minus rnn, in nats",
+        threshold=0.0,
+        needs=("single",),
+        estimate=earlier_upswing,
+        words={
+            "holds": "Without an encoder attention means more: at the same lead in attention the most attended unit "
+            "moves the output {found.value:.3f} nats further than with a recurrent one.",
+            "does not hold": "Without an encoder attention does not mean more: at the same lead in attention the most "
+            "attended unit moves the output {found.value:+.3f} nats against a recurrent one.",
+            "undecided": "At the same lead in attention the most attended unit moves the output {found.value:+.3f} "
+            "nats against a recurrent encoder; that cannot be told from none.",
+        },
+        silence=_MODELS,
+        unit="texts",
+        span=(-0.7, 0.7),  # the Jensen–Shannon divergence is at most log 2
+    ),
+    Claim(
+        name="S12b",
+        statement="Without an encoder single erasures flip more decisions.",
+        statistic="share of decisions that one of two single erasures flips: no encoder minus the larger of rnn, conv",
+        threshold=0.0,
+        needs=("single",),
+        estimate=contrast("single", some_flip, of="noenc", against=("rnn", "conv")),
+        words={
+            "holds": "Without an encoder decisions are more brittle: erasing one unit flips {found.value:.1%} more of "
+            "them.",
+            "does not hold": "Without an encoder decisions are not more brittle: erasing one unit flips "
+            "{found.value:+.1%} of them against the encoders.",
+            "undecided": "Without an encoder erasing one unit flips {found.value:+.1%} of the decisions against the "
+            "encoders; that cannot be told from none.",
+        },
+        silence=_MODELS,
+        unit="texts",
+        span=DIFFERENCES,
+    ),
+)
+
+COMPARING = ("S7", "S7b", "S8", "S8b", "S12", "S12b")
+"""Claims that are of models by name; the others can be judged on one."""
+
+OF_ONE_MODEL = tuple(claim.name for claim in CLAIMS if claim.name not in COMPARING)

@@ -1,0 +1,45 @@
+"""The progress of an audit on stderr: its training, then the sweep over λ, one bar at a time."""
+
+from types import TracebackType
+
+from heedful.sweep.jobs import SweepEvent
+from heedful.sweep.progress import SweepProgress
+from heedful.training.events import Event
+from heedful.training.progress import ProgressBar
+
+
+class AuditProgress:
+    """An observer of trainings and, by `watch`, of a sweep; use it as a context."""
+
+    def __init__(self, epochs: int, *, name: str) -> None:
+        self._epochs = epochs
+        self._title = f"training on {name}"
+        self._shown: ProgressBar | SweepProgress | None = None
+
+    def __call__(self, event: Event) -> None:
+        if not isinstance(self._shown, ProgressBar):
+            self._replace(ProgressBar(self._epochs, title=self._title))
+        assert isinstance(self._shown, ProgressBar)
+        self._shown(event)
+
+    def watch(self, event: SweepEvent) -> None:
+        if not isinstance(self._shown, SweepProgress):
+            self._replace(SweepProgress("trying other λ"))
+        assert isinstance(self._shown, SweepProgress)
+        self._shown(event)
+
+    def _replace(self, new: ProgressBar | SweepProgress | None) -> None:
+        """Two bars at once would write over each other."""
+        if self._shown is not None:
+            self._shown.__exit__(None, None, None)
+        self._shown = new.__enter__() if new else None
+        if isinstance(new, SweepProgress):
+            self._title = "training with a penalty on VᵀW"  # what an audit may train after its sweep
+
+    def __enter__(self) -> "AuditProgress":
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._replace(None)

@@ -1,0 +1,276 @@
+"""The page of an audit: figures drawn, tables shortened, sentences put beside them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from heedful.analysis.statistics import Estimate
+from heedful.claims import Verdict
+from heedful.figures.dynamics import attention_over_time
+from heedful.figures.style import brief, house_style, inline_svg, save_figure
+from heedful.figures.tokens import (
+    MOST_CLASSES,
+    polarity_against_attention,
+    polarity_names,
+    scores_by_rank,
+    weights_by_group,
+)
+from heedful.figures.training import learning_curves
+from heedful.pipeline import Run, environment
+from heedful.report.page import Part, Picture, Report
+from heedful.report.strips import Example, make_example, telling_instances
+from heedful.report.timeline import timeline
+from heedful.studies.advice import Advice
+from heedful.studies.audit_erasure import ErasedAttention, shown_table
+from heedful.studies.moments import TABLE as MOMENTS
+from heedful.text.corpus import Corpus
+from heedful.traces import Trace
+
+STRONGEST = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What an audit found and its page shows."""
+
+    answer: str
+    summary: str
+    judged: Sequence[Verdict]
+    """Of the audited run."""
+    erased: ErasedAttention
+    advice: Advice | None
+    no_advice: str
+    scaled: Sequence[Verdict]
+    """Of the sweep over λ."""
+    tables: Mapping[str, pd.DataFrame]
+    notices: Sequence[str] = ()
+
+
+def compose(finished: Run, corpus: Corpus, findings: Findings, figures: Path) -> Report:
+    """The whole page; its figures are saved in a folder."""
+    metrics, settings, tables = finished.metrics, finished.settings, findings.tables
+    naming = class_naming(corpus.class_names)
+    return Report(
+        title=corpus.name,
+        answer=findings.answer,
+        summary=findings.summary,
+        verdicts=findings.judged,
+        accuracy=Estimate(
+            value=metrics["test_accuracy"],
+            low=metrics["test_accuracy_low"],
+            high=metrics["test_accuracy_high"],
+            count=len(corpus.test),
+        ),
+        baseline=float((corpus.test.labels == corpus.train.labels.mode().values).double().mean()),
+        pictures=_draw(tables, figures, naming),
+        naming=naming,
+        erasure=_erasure_part(findings.erased),
+        advice=_advice_part(findings),
+        training=_training_part(tables[MOMENTS], figures, naming) if MOMENTS in tables else None,
+        strongest=strongest_tokens(tables["tokens"], corpus.class_names),
+        examples=_examples(finished.trace(), corpus, sentences=settings.model.structure == "hierarchical"),
+        notices=findings.notices,
+        facts={
+            "Data": {**settings.data.model_dump(), **_taken(corpus)},
+            "Model": settings.model.model_dump(),
+            "Training": {
+                **settings.training.model_dump(),
+                "best epoch": metrics["best_epoch"],
+                "VᵀW": ", ".join(f"{value:+.3f}" for value in metrics["alignment"]),
+            },
+            "Versions": environment() | {"run": finished.manifest["digest"]},
+        },
+    )
+
+
+def class_naming(class_names: Sequence[str]) -> str:
+    """Which class is called positive where two classes have other names; nothing to say otherwise."""
+    if len(class_names) != 2 or [name.casefold() for name in class_names] == ["negative", "positive"]:
+        return ""
+    negative, positive = (brief(name, 40) for name in class_names)
+    return f"positive: towards {positive}, negative: towards {negative}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sketch:
+    """A figure of the report before it is drawn."""
+
+    name: str
+    title: str
+    caption: str
+    table: str
+    draw: Callable[[pd.DataFrame], Figure]
+    by_class: bool = False
+    by_group: bool = False
+    """Whether it shows groups of tokens, which are called positive and negative where there are two classes."""
+
+
+SKETCHES = (
+    Sketch(
+        name="used-against-attended",
+        title="Used against attended",
+        caption="Every point is a token. Where attention explains, the arms of polar words rise above neutral ones.",
+        table="tokens",
+        draw=polarity_against_attention,
+        by_class=True,
+        by_group=True,
+    ),
+    Sketch(
+        name="scores-by-rank",
+        title="Scores by frequency rank",
+        caption="Polarity and attention scores by how frequent the token is; groups by how one-sided it occurs.",
+        table="tokens",
+        draw=scores_by_rank,
+        by_class=True,
+        by_group=True,
+    ),
+    Sketch(
+        name="weights-by-group",
+        title="Attention weight by group",
+        caption="Weights depend on the text a word stands in, so they may separate the groups less than scores.",
+        table="weights",
+        draw=weights_by_group,
+        by_group=True,
+    ),
+    Sketch(
+        name="learning-curves",
+        title="Learning curves",
+        caption="Training loss, dev loss and dev accuracy.",
+        table="history",
+        draw=learning_curves,
+    ),
+)
+
+OVER_TIME = Sketch(
+    name="attention-over-time",
+    title="Attention over training time",
+    caption="Mean attention score of each group, the middle 80 % of its tokens as a band; and a few tokens by name.",
+    table=MOMENTS,
+    draw=attention_over_time,
+    by_group=True,
+)
+
+
+def _draw(tables: Mapping[str, pd.DataFrame], folder: Path, naming: str) -> list[Picture]:
+    """The figures of the tables at hand, saved and ready for the page."""
+    classes = len(polarity_names(tables["tokens"]))
+    shown = f" Shown for the first {MOST_CLASSES} of {classes} classes." if classes > MOST_CLASSES else ""
+    return [
+        _picture(sketch, tables[sketch.table], folder, naming, shown if sketch.by_class else "")
+        for sketch in SKETCHES
+        if sketch.table in tables
+    ]
+
+
+def _picture(sketch: Sketch, table: pd.DataFrame, folder: Path, naming: str, shown: str = "") -> Picture:
+    figure = sketch.draw(table)
+    if naming and sketch.by_group:
+        with house_style():
+            figure.suptitle(naming, fontsize=9, color="#5b6675")  # above: a legend may stand below
+    return Picture(
+        title=sketch.title,
+        caption=sketch.caption + shown,
+        svg=inline_svg(save_figure(figure, folder / sketch.name)[0]),
+        wide=bool(figure.get_figwidth() > 10),
+    )
+
+
+def _erasure_part(erased: ErasedAttention) -> Part:
+    return Part(
+        name="erasure",
+        title="Erase attention",
+        lead=erased.words,
+        verdicts=erased.verdicts,
+        table=shown_table(erased.summary),
+        note="Weights are set to zero along each ranking, the others renormalised, until the decision flips; on the "
+        f"{int(erased.summary['instances'].max()):,} texts that every ranking but the random one flips. No set smaller "
+        "than the minimum flips the decision; “is minimal” says how often a ranking needs no more than that, "
+        f"“× minimum” how many times as much in the mean. {erased.notice}".strip(),
+    )
+
+
+def _advice_part(findings: Findings) -> Part:
+    found = findings.advice
+    return Part(
+        name="advice",
+        title="Which λ?",
+        lead=found.words if found else findings.no_advice,
+        verdicts=findings.scaled,
+        table=advice_table(found.table) if found else None,
+        note="λ divides the attention scores. Separation is the AUC of the attention scores of polar against neutral "
+        "words; preference is how far the AUC of one class's words against another's is from a half."
+        if found
+        else "",
+    )
+
+
+def advice_table(table: pd.DataFrame) -> pd.DataFrame:
+    """The runs of the sweep with cells as words."""
+    return pd.DataFrame(
+        {
+            "λ": table["scale"].map("{:g}".format),
+            "penalty on VᵀW": table["penalty"].map("{:g}".format),
+            "dev accuracy": table["dev_accuracy"].map("{:.1%}".format),
+            "separation": table["separation"].map(_two_digits),
+            "preference": table["parting"].map(_two_digits),
+            "": table["chosen"].map({True: "recommended", False: ""}),
+        }
+    )
+
+
+def _two_digits(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.2f}"
+
+
+def _training_part(moments: pd.DataFrame, folder: Path, naming: str) -> Part:
+    """Attention over training time, as a figure and to be moved through."""
+    first, last = int(moments["time"].min()), int(moments["time"].max())
+    polarity = next(str(column) for column in moments if "polarity" in str(column))
+    shown = "The most frequent tokens of each group"
+    return Part(
+        name="training",
+        title="Over training time",
+        lead=f"{shown}, after each of the epochs {first} to {last}." + (f" In colour, {naming}." if naming else ""),
+        pictures=[_picture(OVER_TIME, moments, folder, naming)],
+        fragment=timeline(moments, name="moments", title="Move through the training by the slider", x=polarity),
+    )
+
+
+def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """For each class the tokens that push towards it most, among those seen more than five times."""
+    counts = tokens[[f"count_{name}" for name in class_names]].sum(axis=1)
+    frequent = tokens.assign(count=counts)[counts > 5]
+    if len(class_names) == 2:
+        negative, positive = frequent[frequent["polarity"] < 0], frequent[frequent["polarity"] > 0]
+        ordered = [negative.nsmallest(STRONGEST, "polarity"), positive.nlargest(STRONGEST, "polarity")]
+        return {name: _short(rows, "polarity") for name, rows in zip(class_names, ordered, strict=True)}
+    columns = dict(zip(class_names, polarity_names(tokens), strict=True))
+    return {
+        name: _short(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column)
+        for name, column in columns.items()
+    }
+
+
+def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    table = rows[["token", column, "attention", "count"]].rename(columns={column: "polarity"})
+    numbers = {name: table[name].map("{:+.2f}".format) for name in ("polarity", "attention")}
+    return table.assign(token=[brief(token) for token in table["token"]], **numbers)
+
+
+def _examples(found: Trace, corpus: Corpus, *, sentences: bool) -> list[Example]:
+    """Telling test texts as strips of words, or of sentences for a hierarchical model."""
+    spans = corpus.test.sentence_spans if sentences else corpus.test.spans
+    return [
+        make_example(found, number, corpus.test.texts[number], spans(number), why)
+        for number, why in telling_instances(found)
+    ]
+
+
+def _taken(corpus: Corpus) -> dict[str, object]:
+    """The corpus as it was taken in; a named one has a tokenizer of its own."""
+    tokens = {"tokenizer": corpus.tokenizer.mode, "lowercase": corpus.tokenizer.lowercase}
+    sizes = {f"{name} texts": f"{len(split):,}" for name, split in corpus.splits().items()}
+    return {**tokens, **sizes, "vocabulary": f"{len(corpus.vocabulary):,}", "classes": ", ".join(corpus.class_names)}

@@ -1,0 +1,74 @@
+"""An audit on the terminal: the answer, what it rests on, what to do, and where the report is."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.claims import Verdict
+from heedful.studies.audit import Audit, answer
+from heedful.studies.audit_erasure import shown_table
+from heedful.studies.words import accuracy_words
+
+COLOURS = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
+INDENT = 2
+
+
+def print_audit(done: Audit, console: Console | None = None) -> None:
+    """Everything in plain words; what comes from the data is shown as it is."""
+    screen = console or Console(highlight=False)
+    short, why = answer(done.verdicts)
+    screen.print(Text(short, "bold"))
+    screen.print(Text(why))
+    screen.print(Text(f"test accuracy {accuracy_words(done.run.metrics)}"))
+    for notice in done.notices:
+        _print_below(screen, Text("note:", "dim"), Text(notice))
+    erasure = {verdict.claim for verdict in done.erasure.verdicts}
+    own = [verdict for verdict in done.verdicts if verdict.claim in ("C1", "C2", "C8")]
+    _print_verdicts(screen, "Attended and used", own)
+    screen.print(Text("\nErase attention", "bold"))
+    screen.print(Text(done.erasure.words))
+    if done.erasure.notice:
+        screen.print(Text(done.erasure.notice, "dim"))
+    _print_flips(screen, done)
+    _print_verdicts(screen, "", [verdict for verdict in done.verdicts if verdict.claim in erasure])
+    screen.print(Text("\nWhich λ?", "bold"))
+    screen.print(Text(done.advice.words if done.advice else done.no_advice))
+    named = {verdict.claim for verdict in own} | erasure
+    _print_verdicts(screen, "", [verdict for verdict in done.verdicts if verdict.claim not in named])
+    screen.print()
+    screen.print(f"report {done.report}", soft_wrap=True, markup=False, emoji=False)
+
+
+def _print_verdicts(screen: Console, title: str, verdicts: list[Verdict]) -> None:
+    if title:
+        screen.print(Text(f"\n{title}", "bold"))
+    for verdict in verdicts:
+        mark = Text(f"{verdict.claim:4} {verdict.decision:14}", COLOURS[verdict.decision])
+        _print_below(screen, mark, Text(verdict.words) + Text(f" {interval_words(verdict)}".rstrip(), "dim"))
+
+
+def interval_words(verdict: Verdict) -> str:
+    """The number behind a verdict, its interval, and the line it is judged by."""
+    found = verdict.estimate
+    if found is None:
+        return ""
+    return f"({found.value:.3f} [{found.low:.3f}, {found.high:.3f}], line at {verdict.threshold:.3g})"
+
+
+def _print_below(screen: Console, mark: Text, words: Text) -> None:
+    """A mark, and words that stay to the right of it in every line."""
+    row = Table.grid(padding=(0, 1))
+    row.add_column(no_wrap=True)
+    row.add_column(overflow="fold")
+    row.add_row(Text(" " * INDENT) + mark, words)
+    screen.print(row)
+
+
+def _print_flips(screen: Console, done: Audit) -> None:
+    table = shown_table(done.erasure.summary)
+    shown = Table(box=None, padding=(0, 0, 0, INDENT), header_style="dim")
+    for column in table.columns:
+        shown.add_column(str(column), justify="left" if column == "ranking" else "right")
+    for row in table.itertuples(index=False):
+        shown.add_row(*(str(cell) for cell in row))
+    screen.print(shown)

@@ -1,0 +1,122 @@
+"""The numbers that Serrano & Smith 2019 print, as data: Tables 2 and 3, Figure 13, and what the text says of others.
+
+Corpora go by the names they have here, models by the paper's. Figures 9 and 12, the tables of the other models for
+attention and gradient tops, are pictures whose numbers are not at hand.
+"""
+
+from collections.abc import Mapping
+
+from heedful.studies.serrano2019_corpora import STANDS_FOR
+
+CITATION = "Serrano & Smith 2019, Is Attention Interpretable?, ACL 2019, pages 2931–2951"
+
+MODELS = ("HANrnn", "HANconv", "HANnoenc", "FLANrnn", "FLANconv", "FLANnoenc")
+
+NAMES: Mapping[str, str] = {"yahoo": "Yahoo Answers", "imdb-10": "IMDB", "amazon": "Amazon", "yelp": "Yelp"}
+"""The data sets of the paper and what it calls them."""
+
+CELLS = ("both", "only top", "only other", "neither")
+"""Of two erasures, that of the top unit and that of another: which flip the decision."""
+
+Cells = tuple[float, float, float, float]
+
+TABLE_2: Mapping[str, Cells] = {
+    "yahoo": (0.5, 8.7, 1.3, 89.6),
+    "imdb-10": (2.2, 12.2, 1.4, 84.2),
+    "amazon": (2.7, 7.6, 2.7, 87.1),
+    "yelp": (1.5, 8.9, 1.9, 87.7),
+}
+"""Per cent of the test instances in each of `CELLS` for the HANrnn and the unit of largest attention."""
+
+FIGURE_13: Mapping[str, Mapping[str, Cells]] = {
+    "HANrnn": {
+        "yahoo": (1.3, 9.5, 0.5, 88.7),
+        "imdb-10": (2.9, 15.5, 0.6, 81.0),
+        "amazon": (4.5, 10.5, 0.8, 84.2),
+        "yelp": (2.7, 11.3, 0.8, 85.3),
+    },
+    "FLANrnn": {
+        "yahoo": (0.6, 13.2, 0.0, 86.2),
+        "imdb-10": (0.2, 18.3, 0.1, 81.5),
+        "amazon": (0.9, 10.5, 0.1, 88.5),
+        "yelp": (0.4, 10.6, 0.1, 88.9),
+    },
+    "HANconv": {
+        "yahoo": (2.8, 5.1, 0.4, 91.7),
+        "imdb-10": (5.0, 20.5, 0.9, 73.6),
+        "amazon": (8.8, 18.2, 1.0, 72.0),
+        "yelp": (6.3, 16.0, 0.8, 76.9),
+    },
+    "FLANconv": {
+        "yahoo": (1.1, 19.3, 0.0, 79.6),
+        "imdb-10": (0.5, 26.7, 0.0, 72.8),
+        "amazon": (2.7, 32.7, 0.2, 64.3),
+        "yelp": (1.3, 20.4, 0.2, 78.1),
+    },
+    "HANnoenc": {
+        "yahoo": (5.6, 23.1, 0.6, 70.7),
+        "imdb-10": (9.2, 42.9, 0.8, 47.1),
+        "amazon": (18.4, 33.9, 1.5, 46.2),
+        "yelp": (11.9, 27.8, 1.6, 58.7),
+    },
+    "FLANnoenc": {
+        "yahoo": (1.8, 19.4, 0.0, 78.8),
+        "imdb-10": (0.6, 36.2, 0.1, 63.1),
+        "amazon": (3.8, 35.9, 0.3, 60.0),
+        "yelp": (2.3, 26.3, 0.3, 71.1),
+    },
+}
+"""The same for every model and the unit whose product of attention and gradient is largest."""
+
+TABLE_3: Mapping[str, tuple[float, ...]] = {
+    "yahoo": (74.6, 72.8, 73.1, 75.5, 73.1, 72.3),
+    "imdb-10": (50.3, 48.9, 46.1, 49.1, 48.2, 45.4),
+    "amazon": (56.9, 55.3, 51.2, 56.6, 54.4, 50.2),
+    "yelp": (63.0, 61.0, 58.6, 62.3, 60.7, 58.2),
+}
+"""Test accuracy in per cent: a corpus, and one number for each of `MODELS`."""
+
+OVER_HALF: Mapping[tuple[str, str], Mapping[str, float]] = {
+    ("amazon", "FLANnoenc"): {"random": 12.4, "attention": 2.8, "gradient": 0.9, "product": 0.5}
+}
+"""Per cent of the instances that lose more than half of their units before they flip (caption of Figure 6)."""
+
+FASTER_BY_GRADIENT = 1.6
+"""With every encoder at least so many times as many instances flip sooner by gradient as by attention (5.4)."""
+
+MOSTLY_FASTER_BY_GRADIENT = (10, 16)
+"""Of the models with encoders so many flip sooner by gradient on more than half of the instances (5.4)."""
+
+LESS_MASS = 0.25
+"""By about so much or more, for most models, gradient and product erase less attention than attention does (A.3)."""
+
+GRADIENT_TOP_FLIPS_LESS = (14, 24)
+"""Of all models so many where the gradient's top unit flips less often than attention's (A.3)."""
+
+
+def counterpart(dataset: str) -> str | None:
+    """The paper's corpus that a data set is or stands for; None where there is none."""
+    meant = STANDS_FOR.get(dataset, dataset)
+    return meant if meant in TABLE_3 else None
+
+
+def accuracy(dataset: str, model: str) -> float | None:
+    """A cell of Table 3 in per cent; None where the paper has none."""
+    meant = counterpart(dataset)
+    return TABLE_3[meant][MODELS.index(model)] if meant and model in MODELS else None
+
+
+def flip_cells(dataset: str, model: str, ranking: str) -> Mapping[str, float] | None:
+    """The paper's flip table by cell in per cent; None where its numbers are not at hand."""
+    tables: Mapping[str, Cells] = {}
+    if ranking == "product":
+        tables = FIGURE_13.get(model, {})
+    elif ranking == "attention" and model == "HANrnn":
+        tables = TABLE_2
+    cells = tables.get(counterpart(dataset) or "")
+    return dict(zip(CELLS, cells, strict=True)) if cells else None
+
+
+def over_half(dataset: str, model: str, ranking: str) -> float | None:
+    """Per cent of instances that lose more than half, where the paper says it."""
+    return OVER_HALF.get((counterpart(dataset) or "", model), {}).get(ranking)

@@ -1,0 +1,217 @@
+"""The runs of the study: a data set, a model and a seed become settings.
+
+HAN attends to the words of each sentence and then to the sentences, FLAN to all words at once; `rnn` is a bidirectional
+GRU of 50 + 50, `conv` convolutions over three and five words of 50 each, `noenc` no encoder (Serrano & Smith 2019,
+section 3 and appendix A.1). Rates, dropouts and patience are the paper's; what it does not print (batches of 64, a rate
+that is halved after every epoch that is not the best, vectors of length one from 30 epochs of word2vec, the ranges of
+the first draws) is taken from the settings that the authors published with their code.
+
+Differs from the paper: the samples are 80 to 1,700 times smaller than the paper's corpora, so that an epoch has as many
+fewer steps; batches are smaller on them (`SAMPLE_BATCH`) and epochs are capped (`EPOCHS`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from heedful.config import DataSettings, RunSettings
+from heedful.errors import ConfigError, UnknownName
+from heedful.studies import runs
+from heedful.studies.runs import Runs
+from heedful.studies.serrano2019.facts import NAMES
+from heedful.studies.serrano2019_corpora import STANDS_FOR
+from heedful.sweep.plan import Plan
+from heedful.text.datasets import DATASETS
+
+__all__ = ["CONFIGURATIONS", "MODELS", "QUICK", "Cell", "Runs", "Selection", "called", "configured_as", "plan_of"]
+
+SHARED: Mapping[str, Any] = {
+    "model.attention": "additive",
+    "model.attention_bias": True,
+    "model.readout_bias": True,
+    "model.score_scale": 1.0,
+    "model.embedding_size": 200,
+    "model.hidden_size": 100,
+    "model.vectors": "word2vec",
+    "model.document_dropout": 0.0,
+    "model.dropout_mask": "occurrence",
+    "training.optimizer": "adam",
+    "training.learning_rate_decay": 0.0,
+    "training.clip": 10.0,
+    "training.patience": 5,
+    "training.plateau": 1,
+}
+"""What all six models have in common. The dropout of the classification layer acts on the logits, as it did in the
+authors' runs; the document vector is left whole."""
+
+STRUCTURES: Mapping[str, str] = {"HAN": "hierarchical", "FLAN": "flat"}
+
+ENCODERS: Mapping[str, Mapping[str, Any]] = {
+    "rnn": {"model.encoder": "gru", "model.context_deviation": 0.058, "model.readout_range": 0.24},
+    "conv": {"model.encoder": "conv", "model.context_deviation": 0.058, "model.readout_range": 0.24},
+    "noenc": {
+        "model.encoder": "none",
+        "model.context_deviation": 0.041,
+        "model.readout_range": 0.17,
+        "training.patience": 10,
+    },
+}
+"""The first draws are as wide as the authors': the context vector has the deviation of ±1/√size, the readout Xavier's
+range √(6 / (size + classes)) for five to ten classes, and without an encoder the size is that of the embeddings."""
+
+MODELS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        structure + encoder: {**SHARED, "model.structure": STRUCTURES[structure], **ENCODERS[encoder]}
+        for structure in STRUCTURES
+        for encoder in ENCODERS
+    }
+)
+"""The paper's six models as changes of settings, in its order."""
+
+HAN_VALUES: Mapping[str, tuple[float, float, float, float]] = {
+    "yahoo": (0.4445, 0.2202, 0.3749, 0.0004),
+    "imdb-10": (0.4445, 0.2202, 0.2457, 0.0004),
+    "amazon": (0.6, 0.2, 0.4, 0.0002),
+    "yelp": (0.7, 0.1, 0.7, 0.0001),
+}
+"""Dropout before the sentence encoder, before the document encoder and in the classification layer, and learning rate
+(appendix A.1). The paper gives the same for all three encoders."""
+
+FLAN_VALUES: Mapping[str, tuple[float, float, float]] = {
+    "yahoo": (0.4445, 0.4457, 0.0004),
+    "imdb-10": (0.4445, 0.3457, 0.0004),
+    "amazon": (0.6, 0.4, 0.0002),
+    "yelp": (0.7, 0.7, 0.0001),
+}
+"""Dropout before the encoder and in the classification layer, and learning rate (appendix A.1)."""
+
+
+def _values(corpus: str, model: str) -> Mapping[str, Any]:
+    if model.startswith("HAN"):
+        words, sentences, logits, rate = HAN_VALUES[corpus]
+    else:
+        (words, logits, rate), sentences = FLAN_VALUES[corpus], 0.0
+    return {
+        "model.dropout": words,
+        "model.sentence_dropout": sentences,
+        "model.logit_dropout": logits,
+        "training.learning_rate": rate,
+        "training.batch_size": 64,
+        "training.epochs": 60,
+    }
+
+
+CONFIGURATIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType(
+    {(corpus, model): _values(corpus, model) for corpus in NAMES for model in MODELS}
+)
+"""What the paper sets for each of its corpora (by the names they have here) and models, beside `MODELS`."""
+
+NEAREST: Mapping[str, str] = {**STANDS_FOR, "pl-scale": "imdb-10", "agnews": "yahoo"}
+"""Whose values a data set takes that the paper does not have: a sample those of the corpus it stands for, film reviews
+with ratings those of IMDB, news by topic those of Yahoo Answers."""
+
+OTHERWISE = "yahoo"
+"""Whose values any other data set takes: the largest rate and the smallest dropouts suit a small corpus."""
+
+MIN_COUNT = 5
+"""How often a token must occur to be known. A named corpus comes with all its tokens and does not take it."""
+
+SAMPLE_BATCH = 16
+"""Documents per batch on a sample: with the paper's rates and batches of 64 an epoch of so small a corpus would hardly
+move the parameters, and the rate would be halved before the dev accuracy can rise."""
+
+EPOCHS: Mapping[str, int] = {"yelp10k": 7, "amazon-multi": 15, "yahoo-1k": 20, "imdb-ratings": 3, "pl-scale": 5}
+"""The most epochs on a sample. An epoch of all six models takes 19 seconds of one core on yahoo-1k (measured), so about
+five minutes on yelp10k and one on amazon-multi (by their words): 6, 35 and 15 minutes, an hour with word2vec and traces
+even when no training ends early. yahoo-1k's dev accuracy no longer rose after 15 epochs (FLANnoenc)."""
+
+EPOCHS_OTHERWISE = 8
+DATASETS_DEFAULT = ("yelp10k", "amazon-multi", "yahoo-1k")
+
+
+def configured_as(dataset: str) -> str:
+    """The paper's corpus whose values a data set is trained with."""
+    return dataset if dataset in NAMES else NEAREST.get(dataset, OTHERWISE)
+
+
+def called(dataset: str) -> str:
+    """What the paper calls a data set; a sample keeps its own name, a file is called by its name."""
+    return NAMES.get(dataset, Path(dataset).name)
+
+
+def _data(dataset: str) -> DataSettings:
+    return DataSettings(source=dataset, min_count=1 if dataset in DATASETS else MIN_COUNT)
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Cell:
+    """A model on a data set; its runs differ in their seeds."""
+
+    dataset: str
+    model: str
+    epochs: int | None = None
+    """Fewer epochs than the data set's cap, for a quick look."""
+
+    def settings(self, seed: int = 0) -> RunSettings:
+        base = RunSettings(data=_data(self.dataset))
+        values = CONFIGURATIONS[configured_as(self.dataset), self.model]
+        return base.change({**MODELS[self.model], **values, **self._sample_values(), "training.seed": seed})
+
+    def _sample_values(self) -> Mapping[str, Any]:
+        most = 60 if self.dataset in NAMES else EPOCHS.get(self.dataset, EPOCHS_OTHERWISE)
+        epochs = {"training.epochs": min(most, self.epochs or most)}
+        return epochs if self.dataset in NAMES else {**epochs, "training.batch_size": SAMPLE_BATCH}
+
+    @property
+    def title(self) -> str:
+        return f"{called(self.dataset)} ({self.model})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which models to train on which data sets, with how many seeds."""
+
+    datasets: tuple[str, ...] = DATASETS_DEFAULT
+    models: tuple[str, ...] = tuple(MODELS)
+    seeds: int = 1
+    epochs: int | None = None
+    """Fewer epochs than the caps of the data sets."""
+
+    def __post_init__(self) -> None:
+        for dataset in self.datasets:
+            if dataset not in DATASETS and not Path(dataset).is_file():
+                raise UnknownName("data set", dataset, DATASETS)
+        for model in self.models:
+            if model not in MODELS:
+                raise UnknownName("model", model, MODELS)
+        if self.seeds < 1:
+            raise ConfigError(f"A study needs at least one seed, not {self.seeds}.")
+        if self.epochs is not None and self.epochs < 1:
+            raise ConfigError(f"A model is trained for at least one epoch, not {self.epochs}.")
+
+    def cells(self) -> list[Cell]:
+        """All cells, in the order of the tables."""
+        return [
+            Cell(dataset=dataset, model=model, epochs=self.epochs) for dataset in self.datasets for model in self.models
+        ]
+
+    def settings(self) -> list[RunSettings]:
+        return [cell.settings(seed) for cell in self.cells() for seed in range(self.seeds)]
+
+
+QUICK = Selection(datasets=("yahoo-1k",), models=("FLANrnn", "FLANconv", "FLANnoenc", "HANnoenc"), epochs=15)
+"""Two to three minutes on two cores: a thousand questions, every encoder once and one hierarchical model."""
+
+
+def plan_of(name: str, settings: Iterable[RunSettings]) -> Plan:
+    """The runs as a plan, each once; what takes longest comes first, so that workers end together."""
+    return runs.plan_of(name, settings, _cost)
+
+
+def _cost(settings: RunSettings) -> float:
+    """Seconds, roughly: the epochs, each as long as the data set is and twice as long with convolutions, thrice and
+    more with a GRU."""
+    size = {"yelp10k": 10.0, "amazon-multi": 1.7, "yahoo-1k": 0.6}.get(settings.data.source, 10.0)
+    return settings.training.epochs * size * {"gru": 3.6, "conv": 2.7}.get(settings.model.encoder, 1.0)

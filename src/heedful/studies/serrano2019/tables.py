@@ -1,0 +1,231 @@
+"""The tables of the study, from the frames of `measures_of`: flip tables, accuracy, fractions, distance to the minimum.
+
+Shares are in per cent. With one seed their interval is Wilson's over the instances; with several it is Student's over
+seeds. Numbers of the paper stand beside ours where the data set is one of its own or stands for one.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.analysis.quality import flip_summary, optimality_gaps, pairwise_wins, ranking_quality
+from heedful.analysis.statistics import Estimate, mean_over_seeds, share
+from heedful.studies.serrano2019 import facts
+from heedful.studies.serrano2019.facts import CELLS
+
+Frames = Mapping[str, pd.DataFrame]
+Row = dict[str, Any]
+
+CELL = ["dataset", "model"]
+RUN = [*CELL, "seed"]
+MINIMUM = "minimum"
+HALF = 0.5
+
+
+def study_tables(frames: Frames) -> dict[str, pd.DataFrame]:
+    """All tables by the names they are saved under."""
+    flip_tables, accuracies = table_2(frames["single"]), table_3(frames["runs"])
+    return {
+        "table2": flip_tables,
+        "table2-as-printed": table_2_as_printed(flip_tables),
+        "table3": accuracies,
+        "table3-as-printed": table_3_as_printed(accuracies),
+        "flips": summary_table(frames["flips"]),
+        "quality": quality_table(frames["flips"]),
+        "wins": wins_table(frames["flips"]),
+        "tail": tail_table(frames["flips"]),
+    }
+
+
+def table_2(single: pd.DataFrame) -> pd.DataFrame:
+    """Per data set, model and ranking the share of instances in each cell of the 2 × 2 table of flips.
+
+    `cell` says which erasure flips the decision: that of the ranking's top unit, that of a random other one, both or
+    neither. Columns: dataset, model, ranking, cell, share, low, high, instances, seeds, paper, difference.
+    """
+    rows = []
+    for key, part in single.groupby([*CELL, "ranking"], sort=False):
+        dataset, model, ranking = map(str, key)
+        seeds = [_cells(run) for _, run in part.groupby("seed", sort=False)]
+        paper = facts.flip_cells(dataset, model, ranking) or {}
+        for cell in CELLS:
+            found = _over_seeds([one[cell] for one in seeds])
+            said = {"dataset": dataset, "model": model, "ranking": ranking, "cell": cell}
+            rows.append({**said, **_beside("share", found, len(seeds), paper.get(cell))})
+    return pd.DataFrame(rows)
+
+
+def _cells(run: pd.DataFrame) -> dict[str, Estimate]:
+    top, other = run["flips_top"], run["flips_other"]
+    marks = (top & other, top & ~other, ~top & other, ~top & ~other)
+    return {cell: share(int(mark.sum()), len(run)) for cell, mark in zip(CELLS, marks, strict=True)}
+
+
+def _over_seeds(found: Sequence[Estimate]) -> Estimate:
+    """One seed's own interval, or Student's over several, within what a share can be."""
+    if len(found) == 1:
+        return found[0]
+    mean = mean_over_seeds(np.array([one.value for one in found]))
+    count = round(sum(one.count for one in found) / len(found))
+    return Estimate(value=mean.value, low=max(mean.low, 0.0), high=min(mean.high, 1.0), count=count)
+
+
+def _beside(name: str, found: Estimate, seeds: int, paper: float | None) -> Row:
+    """A share in per cent, its interval, and the paper's number with the difference."""
+    return {
+        name: 100 * found.value,
+        "low": 100 * found.low,
+        "high": 100 * found.high,
+        "instances": found.count,
+        "seeds": seeds,
+        "paper": np.nan if paper is None else paper,
+        "difference": np.nan if paper is None else 100 * found.value - paper,
+    }
+
+
+def table_2_as_printed(table: pd.DataFrame) -> pd.DataFrame:
+    """A row per data set, model and ranking, a column per cell of the 2 × 2 table, cells in words."""
+    return _printed(table, ["dataset", "model", "ranking"], "cell", "share")
+
+
+def table_3(runs: pd.DataFrame) -> pd.DataFrame:
+    """Test accuracy of every model on every data set, beside the paper's.
+
+    Columns: dataset, model, accuracy, low, high, instances, seeds, paper, difference.
+    """
+    rows = []
+    for key, part in runs.groupby(CELL, sort=False):
+        dataset, model = map(str, key)
+        found = _over_seeds([_accuracy(row) for row in part.to_dict("records")])
+        paper = facts.accuracy(dataset, model)
+        rows.append({"dataset": dataset, "model": model, **_beside("accuracy", found, len(part), paper)})
+    return pd.DataFrame(rows)
+
+
+def _accuracy(row: Mapping[Hashable, Any]) -> Estimate:
+    low, high = (float(row[f"test_accuracy_{end}"]) for end in ("low", "high"))
+    return Estimate(value=float(row["test_accuracy"]), low=low, high=high, count=int(row["instances"]))
+
+
+def table_3_as_printed(table: pd.DataFrame) -> pd.DataFrame:
+    """The arrangement of the paper: a row per data set, a column per model."""
+    return _printed(table, ["dataset"], "model", "accuracy")
+
+
+def _printed(table: pd.DataFrame, keys: Sequence[str], column: str, value: str) -> pd.DataFrame:
+    rows: dict[tuple[object, ...], Row] = {}
+    for cell in table.to_dict("records"):
+        key = tuple(cell[name] for name in keys)
+        rows.setdefault(key, dict(zip(keys, key, strict=True)))[str(cell[column])] = _words(cell, value)
+    return pd.DataFrame(list(rows.values())).fillna("–")
+
+
+def _words(cell: Mapping[Hashable, Any], value: str) -> str:
+    """Such as `8.7 [7.9, 9.6], paper 8.7`."""
+    words = f"{cell[value]:.1f} [{cell['low']:.1f}, {cell['high']:.1f}]"
+    return words if pd.isna(cell["paper"]) else f"{words}, paper {cell['paper']:.1f}"
+
+
+def summary_table(flips: pd.DataFrame) -> pd.DataFrame:
+    """Per ranking the fraction of units and the attention weight erased at the flip, means over seeds.
+
+    `convention` own leaves out, for each ranking, the instances that it never flips, as the paper does; common takes
+    those that all rankings flip. Instances of one unit are left out of both. To `flip_summary` comes `median_mass`.
+    """
+    parts = []
+    for said, tables, run in _runs(flips):
+        summary = flip_summary(tables)
+        medians = {"own": _flipped(run), "common": _flipped(_common(run))}
+        mass = {name: part.groupby("ranking")["mass"].median() for name, part in medians.items()}
+        pairs = zip(summary["convention"], summary["ranking"], strict=True)
+        parts.append(summary.assign(median_mass=[mass[kind].get(by, np.nan) for kind, by in pairs], **said))
+    return _mean_over_seeds(parts, [*CELL, "ranking", "convention"])
+
+
+def _flipped(run: pd.DataFrame) -> pd.DataFrame:
+    return run[run["erased"].notna() & (run["units"] > 1)]
+
+
+def _common(run: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the instances that every ranking flips, in every order."""
+    return run[~run["instance"].isin(run.loc[run["erased"].isna(), "instance"])]
+
+
+def quality_table(flips: pd.DataFrame) -> pd.DataFrame:
+    """Per ranking how near it comes to the true minimum, means over seeds.
+
+    To `ranking_quality` come `forced`, the share of instances where only erasing everything flips, so that no ranking
+    can miss the minimum, and `attained_open`, the share attained among the others.
+    """
+    parts = []
+    for said, tables, _ in _runs(flips):
+        minimum = tables.pop(MINIMUM)
+        gaps = optimality_gaps(tables, minimum)
+        forced = (gaps["minimum"] == gaps["units"]).astype(bool)
+        shares = forced.groupby(gaps["ranking"]).mean().to_dict()
+        attained = gaps.loc[~forced].groupby("ranking")["attained"].mean().to_dict()
+        table = ranking_quality(tables, minimum)
+        names = [str(name) for name in table["ranking"]]
+        table = table.assign(forced=[shares[name] for name in names])
+        parts.append(table.assign(attained_open=[attained.get(name, np.nan) for name in names], **said))
+    return _mean_over_seeds(parts, [*CELL, "ranking"])
+
+
+def wins_table(flips: pd.DataFrame) -> pd.DataFrame:
+    """Per run and pair of rankings how often each flips with fewer erasures, with the sign test of `pairwise_wins`.
+
+    `first_share` is of all instances that both flip, as the paper counts when it says that gradient beats attention on
+    over half of them; `ratio` is wins by losses.
+    """
+    parts = []
+    for said, tables, _ in _runs(flips):
+        table = pairwise_wins(tables)
+        ratio = table["first_wins"] / table["second_wins"].where(table["second_wins"] > 0)
+        table = table.assign(first_share=table["first_wins"] / table["instances"].where(table["instances"] > 0))
+        parts.append(table.assign(ratio=ratio, **said))
+    return _in_front(pd.concat(parts, ignore_index=True), RUN)
+
+
+def tail_table(flips: pd.DataFrame) -> pd.DataFrame:
+    """Per ranking the share of instances that lose more than half of their units before they flip (Figure 6).
+
+    Of the instances that the ranking flips; of several random orders, all together count as they do in the paper, but
+    the interval is that of one. Columns: dataset, model, ranking, over_half, low, high, instances, seeds, paper,
+    difference.
+    """
+    rows = []
+    kept = _flipped(flips)
+    for key, part in kept.groupby([*CELL, "ranking"], sort=False):
+        dataset, model, ranking = map(str, key)
+        seeds = [_over_half(run) for _, run in part.groupby("seed", sort=False)]
+        paper = facts.over_half(dataset, model, ranking)
+        said = {"dataset": dataset, "model": model, "ranking": ranking}
+        rows.append({**said, **_beside("over_half", _over_seeds(seeds), len(seeds), paper)})
+    return pd.DataFrame(rows)
+
+
+def _over_half(run: pd.DataFrame) -> Estimate:
+    orders, late = int(run["order"].nunique()), int((run["fraction"] > HALF).sum())
+    return replace(share(round(late / orders), round(len(run) / orders)), value=late / len(run))
+
+
+def _runs(flips: pd.DataFrame) -> Iterator[tuple[Row, dict[str, pd.DataFrame], pd.DataFrame]]:
+    """What is said of each run, its rows by ranking, and all its rows."""
+    for key, run in flips.groupby(RUN, sort=False):
+        tables = {str(name): rows for name, rows in run.groupby("ranking", sort=False)}
+        yield dict(zip(RUN, key, strict=True)), tables, run
+
+
+def _mean_over_seeds(parts: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
+    """The mean of every number over the runs that differ in their seed alone, and how many there are."""
+    whole = pd.concat(parts, ignore_index=True)
+    grouped = whole.groupby(list(keys), sort=False)
+    means = grouped.mean(numeric_only=True).drop(columns="seed")
+    return means.assign(seeds=grouped.size()).reset_index()
+
+
+def _in_front(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    return table[[*columns, *(name for name in table if name not in columns)]]

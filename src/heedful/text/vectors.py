@@ -1,0 +1,256 @@
+"""Initial word vectors: word2vec trained on the training split, or a GloVe file. Other words keep their random draw.
+
+word2vec is gensim's, an extra (`pip install 'heedful[word2vec]'`), with one worker and a seed of its own, so that the
+same corpus and seed give the same bits in every process. What it learned can be kept in a folder of the store.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from heedful.errors import ConfigError, DataError
+from heedful.files import locked, replacing
+from heedful.text.corpus import Corpus, Split
+from heedful.text.vocabulary import Vocabulary
+
+RANDOM, WORD2VEC = "random", "word2vec"
+
+RECIPE: Mapping[str, Any] = {
+    "sg": 0,
+    "window": 5,
+    "negative": 5,
+    "sample": 1e-3,
+    "epochs": 30,
+    "alpha": 0.025,
+    "min_alpha": 1e-4,
+    "min_count": 1,  # the vocabulary has left the rare words out already
+}
+"""How word2vec is trained: gensim's continuous bag of words for 30 epochs, as Serrano & Smith 2019 did."""
+
+LONGEST = 10_000
+"""gensim ignores what comes after so many words of a text; longer ones are cut."""
+
+FORMAT = 1
+"""Raised when the same key would stand for other vectors; part of the key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """Vectors of some tokens of a vocabulary, by their numbers."""
+
+    source: str
+    rows: Int[Tensor, " found"]
+    values: Float[Tensor, "found features"]
+    tokens: int
+    """How many tokens the vocabulary has, the unknown one included."""
+
+    @property
+    def notice(self) -> str:
+        """For the reader of a run."""
+        found = f"{len(self.rows):,} of {self.tokens:,} tokens began with a vector of {self.source}"
+        return f"{found}; the others were drawn." if len(self.rows) < self.tokens else f"{found}."
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        return {"source": self.source, "found": len(self.rows), "tokens": self.tokens}
+
+
+def initial_vectors(corpus: Corpus, source: str, *, size: int, seed: int, cache: Path | None = None) -> Vectors | None:
+    """What the setting `vectors` asks for: nothing for "random", else word2vec or the vectors of a file."""
+    if source == RANDOM:
+        return None
+    if source == WORD2VEC:
+        return word2vec(corpus, size=size, seed=seed, cache=cache)
+    return read_vectors(Path(source), corpus.vocabulary, size=size)
+
+
+def word2vec(corpus: Corpus, *, size: int, seed: int, cache: Path | None = None) -> Vectors:
+    """Vectors of length one, learned from the training split; found in the cache where it holds them.
+
+    The rare words that the vocabulary leaves out are all the unknown token, which so gets a vector too.
+    Differs from the paper: a window may reach from one sentence into the next, and dev texts are not read.
+    """
+    version = _gensim().__version__
+    make = partial(_train_word2vec, corpus, size, seed)
+    if cache is None:
+        rows, values = make()
+    else:
+        path = cache / f"{_key(corpus, size, seed, version)}.safetensors"
+        with locked(path.with_suffix(".lock"), f"The word vectors of '{corpus.name}'"):
+            rows, values = _cached(path, (len(corpus.vocabulary), size)) or _keep(path, *make())
+    return Vectors(source=WORD2VEC, rows=rows, values=values, tokens=len(corpus.vocabulary))
+
+
+def _train_word2vec(corpus: Corpus, size: int, seed: int) -> tuple[Tensor, Tensor]:
+    """The numbers of the tokens in order, and their vectors."""
+    texts = list(_texts(corpus.train))
+    model = _gensim().models.Word2Vec(vector_size=size, seed=_seed(seed), workers=1, hashfxn=_stable_hash, **RECIPE)
+    model.build_vocab(texts)
+    model.train(texts, total_examples=model.corpus_count, epochs=model.epochs)
+    numbers = np.array([int(word) for word in model.wv.index_to_key], dtype=np.int64)
+    order = np.argsort(numbers)
+    vectors = cast(NDArray[np.float32], model.wv.vectors)[order]
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return torch.from_numpy(numbers[order]), torch.from_numpy(vectors / np.maximum(lengths, 1e-12))
+
+
+def _texts(split: Split) -> Iterator[list[str]]:
+    """The documents as gensim reads them; a token is its number, written."""
+    offsets = split.offsets.tolist()
+    numbers = split.tokens.numbers
+    for begin, end in pairwise(offsets):
+        for start in range(begin, end, LONGEST):
+            yield [str(number) for number in numbers[start : min(end, start + LONGEST)].tolist()]
+
+
+def _seed(seed: int) -> int:
+    """A stream of its own, in the 32 bits that gensim takes."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/vectors".encode()).digest()[:4])
+
+
+def _stable_hash(word: str) -> int:
+    """Python's own differs from process to process."""
+    return zlib.crc32(word.encode())
+
+
+def _gensim() -> Any:
+    try:
+        import gensim
+    except ImportError as error:
+        raise ConfigError(
+            "Vectors of word2vec need gensim, which is not installed: pip install 'heedful[word2vec]'. "
+            "Or set model.vectors to 'random', or to the path of a GloVe file."
+        ) from error
+    return gensim
+
+
+def _key(corpus: Corpus, size: int, seed: int, version: str) -> str:
+    content = {
+        "format": FORMAT,
+        "corpus": corpus.fingerprint,
+        "size": size,
+        "seed": seed,
+        "recipe": dict(RECIPE),
+        "gensim": version,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _cached(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
+    """What the file holds; nothing where there is none, or a damaged one."""
+    tokens, size = shape
+    try:
+        found = load_file(path)
+        rows, values = found["rows"], found["values"]
+    except (SafetensorError, OSError, KeyError):
+        return None
+    known = rows.dtype == torch.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < tokens)).all())
+    whole = values.dtype == torch.float32 and values.shape == (len(rows), size) and bool(values.isfinite().all())
+    return (rows, values) if known and whole and len(rows) else None
+
+
+def _keep(path: Path, rows: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    with replacing(path) as temporary:
+        save_file({"rows": rows, "values": values.contiguous()}, temporary)
+    return rows, values
+
+
+def read_vectors(path: Path, vocabulary: Vocabulary, *, size: int) -> Vectors:
+    """The vectors of the vocabulary's tokens in a GloVe text file, plain or .gz; of a repeated word the first.
+
+    Every line is a word and `size` numbers, with single spaces between them; a first line with the number of words and
+    the dimension, as word2vec and fastText write it, is passed over.
+    """
+    found: dict[int, NDArray[np.float32]] = {}
+    try:
+        with _opened(path) as file:
+            for place, line in enumerate(file, 1):
+                if place == 1 and _is_header(line, path, size):
+                    continue
+                word, numbers = _parts(line, path, place, size)
+                number = vocabulary.numbers.get(word)
+                if number is not None and number not in found:
+                    found[number] = _floats(numbers, path, place)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"The word vectors '{path}' cannot be read: {error}.") from error
+    if not found:
+        raise DataError(
+            f"None of the {len(vocabulary):,} tokens of the vocabulary has a vector in '{path}'. "
+            "Is it a file for this language, and are its words lower-case as the tokens are?"
+        )
+    rows = torch.tensor(sorted(found))
+    values = torch.from_numpy(np.stack([found[number] for number in rows.tolist()]))
+    return Vectors(source=path.name, rows=rows, values=values, tokens=len(vocabulary))
+
+
+def _opened(path: Path) -> io.BufferedIOBase:
+    if not path.is_file():
+        raise DataError(
+            f"There is no file '{path}' of word vectors. model.vectors is 'random', 'word2vec' or the path of a GloVe "
+            "text file (word v1 v2 …, plain or .gz)."
+        )
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+
+
+def _is_header(line: bytes, path: Path, size: int) -> bool:
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields) or size == 1:
+        return False
+    if int(fields[1]) != size:
+        raise _wrong_size(path, 1, int(fields[1]), size)
+    return True
+
+
+def _parts(line: bytes, path: Path, place: int, size: int) -> tuple[str, list[str]]:
+    """The word, which may itself hold spaces, and its numbers as they are written."""
+    try:
+        text = line.decode("utf-8").rstrip()
+    except UnicodeDecodeError as error:
+        raise DataError(f"Line {place} of the word vectors '{path}' is not UTF-8: {error.reason}.") from error
+    word, *numbers = text.rsplit(" ", size)
+    if not word or len(numbers) < size:
+        raise _wrong_size(path, place, max(0, len(text.split(" ")) - 1), size)
+    if " " in word and _is_number(word.rpartition(" ")[2]):
+        raise _wrong_size(path, place, len(text.split(" ")) - 1, size)
+    return word, numbers
+
+
+def _wrong_size(path: Path, place: int, found: int, size: int) -> DataError:
+    return DataError(
+        f"Line {place} of the word vectors '{path}' has {found} numbers after its word; the model's embedding size is "
+        f"{size}. Set model.embedding_size to the file's dimension, or mend the line."
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _floats(numbers: list[str], path: Path, place: int) -> NDArray[np.float32]:
+    try:
+        values = np.array(numbers, dtype=np.float32)
+    except ValueError as error:
+        raise DataError(f"Line {place} of the word vectors '{path}' holds what is no number: {error}.") from error
+    if not np.isfinite(values).all():
+        raise DataError(f"Line {place} of the word vectors '{path}' holds a number that is not finite.")
+    return values

@@ -1,0 +1,184 @@
+"""The runs of the study of Serrano & Smith 2019: the paper's values, what samples take, and what is refused."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.config import RunSettings
+from heedful.errors import ConfigError, UnknownName
+from heedful.pipeline import run
+from heedful.store import Store
+from heedful.studies import runs as shared
+from heedful.studies.serrano2019 import facts
+from heedful.studies.serrano2019 import runs as study_runs
+from heedful.studies.serrano2019.runs import (
+    CONFIGURATIONS,
+    DATASETS_DEFAULT,
+    EPOCHS,
+    MODELS,
+    NEAREST,
+    QUICK,
+    Cell,
+    Runs,
+    Selection,
+    configured_as,
+    plan_of,
+)
+from heedful.text import synthetic, vectors
+from heedful.text.datasets import DATASETS
+
+
+def test_the_models_are_those_of_the_paper_in_its_order() -> None:
+    assert tuple(MODELS) == facts.MODELS
+    assert set(CONFIGURATIONS) == {(corpus, model) for corpus in facts.NAMES for model in MODELS}
+
+
+@pytest.mark.parametrize(
+    ("model", "structure", "encoder", "patience"),
+    [
+        ("HANrnn", "hierarchical", "gru", 5),
+        ("HANconv", "hierarchical", "conv", 5),
+        ("HANnoenc", "hierarchical", "none", 10),
+        ("FLANrnn", "flat", "gru", 5),
+        ("FLANconv", "flat", "conv", 5),
+        ("FLANnoenc", "flat", "none", 10),
+    ],
+)
+def test_a_model_becomes_settings(model: str, structure: str, encoder: str, patience: int) -> None:
+    settings = Cell(dataset="yelp10k", model=model).settings(3)
+    made, training = settings.model, settings.training
+    assert (made.structure, made.encoder, training.patience) == (structure, encoder, patience)
+    assert (made.attention, made.attention_bias, made.readout_bias, made.score_scale) == ("additive", True, True, 1.0)
+    assert (made.embedding_size, made.hidden_size, made.vectors) == (200, 100, "word2vec")
+    assert (training.optimizer, training.clip, training.plateau, training.seed) == ("adam", 10.0, 1, 3)
+    assert (training.learning_rate_decay, training.weight_decay, made.document_dropout) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "model", "dropouts", "rate"),
+    [
+        ("yahoo", "HANrnn", (0.4445, 0.2202, 0.3749), 0.0004),
+        ("yahoo", "FLANnoenc", (0.4445, 0.0, 0.4457), 0.0004),
+        ("imdb-10", "HANconv", (0.4445, 0.2202, 0.2457), 0.0004),
+        ("imdb-10", "FLANrnn", (0.4445, 0.0, 0.3457), 0.0004),
+        ("amazon", "HANnoenc", (0.6, 0.2, 0.4), 0.0002),
+        ("amazon", "FLANconv", (0.6, 0.0, 0.4), 0.0002),
+        ("yelp", "HANrnn", (0.7, 0.1, 0.7), 0.0001),
+        ("yelp", "FLANrnn", (0.7, 0.0, 0.7), 0.0001),
+    ],
+)
+def test_a_corpus_of_the_paper_has_the_values_of_its_appendix(
+    corpus: str, model: str, dropouts: tuple[float, float, float], rate: float
+) -> None:
+    settings = Cell(dataset=corpus, model=model).settings()
+    made = settings.model
+    assert (made.dropout, made.sentence_dropout, made.logit_dropout) == dropouts
+    assert (settings.training.learning_rate, settings.training.batch_size, settings.training.epochs) == (rate, 64, 60)
+
+
+def test_a_sample_has_the_values_of_its_corpus_but_smaller_batches_and_fewer_epochs() -> None:
+    whole, sample = (Cell(dataset=name, model="FLANrnn").settings() for name in ("amazon", "amazon-multi"))
+    assert sample.model == whole.model
+    changed = {"batch_size": study_runs.SAMPLE_BATCH, "epochs": EPOCHS["amazon-multi"]}
+    assert sample.training == whole.training.model_copy(update=changed)
+
+
+def test_every_data_set_has_a_corpus_of_the_paper() -> None:
+    assert {
+        name: configured_as(name) for name in (*DATASETS_DEFAULT, "imdb-ratings", "pl-scale", "agnews", "yelp")
+    } == {
+        "yelp10k": "yelp",
+        "amazon-multi": "amazon",
+        "yahoo-1k": "yahoo",
+        "imdb-ratings": "imdb-10",
+        "pl-scale": "imdb-10",
+        "agnews": "yahoo",
+        "yelp": "yelp",
+    }
+    assert configured_as("my reviews.csv") == "yahoo"
+    assert Cell(dataset="my reviews.csv", model="HANrnn").settings().data.min_count == 5
+    assert set(NEAREST) | set(EPOCHS) <= set(DATASETS)
+
+
+def test_the_selection_has_every_cell_once_per_seed() -> None:
+    selection = Selection(seeds=2)
+    assert len(selection.cells()) == 18
+    assert len(set(selection.settings())) == 36
+    assert selection.cells()[0] == Cell(dataset="yelp10k", model="HANrnn")
+    assert selection.cells()[0].title == "yelp10k (HANrnn)"
+    assert Cell(dataset="yelp", model="FLANconv").title == "Yelp (FLANconv)"
+
+
+def test_the_quick_selection_has_every_encoder_and_few_epochs() -> None:
+    settings = QUICK.settings()
+    assert len(settings) == 4
+    assert {one.model.encoder for one in settings} == {"gru", "conv", "none"}
+    assert {one.data.source for one in settings} == {"yahoo-1k"}
+    assert {one.training.epochs for one in settings} == {15}
+
+
+def test_a_cap_never_raises_the_epochs() -> None:
+    assert Cell(dataset="yelp10k", model="HANrnn", epochs=500).settings().training.epochs == EPOCHS["yelp10k"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"datasets": ("yelp10",)}, "There is no data set 'yelp10'. Did you mean 'yelp10k'?"),
+        ({"models": ("HANrn",)}, "There is no model 'HANrn'. Did you mean 'HANrnn'?"),
+        ({"seeds": 0}, "A study needs at least one seed, not 0."),
+        ({"epochs": 0}, "A model is trained for at least one epoch, not 0."),
+    ],
+)
+def test_what_cannot_be_run_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises((UnknownName, ConfigError)) as caught:
+        replace(Selection(), **changes)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+
+
+def test_long_runs_come_first_and_each_once() -> None:
+    settings = Selection().settings()
+    plan = plan_of("study", [*settings, *settings])
+    assert len(plan) == 18
+    assert (plan.runs[0].data.source, plan.runs[0].model.encoder) == ("yelp10k", "gru")
+    assert (plan.runs[-1].data.source, plan.runs[-1].model.encoder) == ("yahoo-1k", "none")
+
+
+def test_nothing_to_run_is_refused() -> None:
+    with pytest.raises(ConfigError, match="There is nothing to run"):
+        shared.plan_of("study", [], lambda _settings: 0)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every model small, trained for two epochs on vectors that were trained for two."""
+    small = {"model.embedding_size": 8, "model.hidden_size": 8}
+    models: Mapping[str, Mapping[str, Any]] = {name: {**changes, **small} for name, changes in MODELS.items()}
+    monkeypatch.setattr(study_runs, "MODELS", models)
+    monkeypatch.setattr(vectors, "RECIPE", {**vectors.RECIPE, "epochs": 2})
+
+
+@pytest.mark.usefixtures("tiny")
+def test_all_six_models_are_trained_and_found_again(tmp_path: Path) -> None:
+    corpus = synthetic.binary(name="tiny", seed=0, size=60)
+    store = Store(tmp_path)
+    selection = Selection(datasets=("yahoo-1k",), epochs=1)
+    made = Runs([run(settings, store, corpus=corpus) for settings in selection.settings()])
+    assert made.has(selection.cells())
+    for cell in selection.cells():
+        (found,) = made.of_cell(cell, seeds=3)
+        assert found.settings == cell.settings()
+        trace = found.trace()
+        assert (trace.bias != 0).any()
+        assert len(trace) == len(corpus.test)
+    assert not made.has([Cell(dataset="yahoo-1k", model="HANrnn")])  # its epochs are not the quick ones
+    assert len(list((tmp_path / ".vectors").iterdir())) == 1  # six models, one training of word2vec
+
+
+def test_settings_survive_a_file(tmp_path: Path) -> None:
+    settings = Cell(dataset="imdb-ratings", model="HANrnn").settings(1)
+    settings.write(tmp_path / "run.toml")
+    assert RunSettings.read(tmp_path / "run.toml") == settings
