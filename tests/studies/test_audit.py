@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from heedful.analysis.statistics import Estimate
+from heedful.analysis.tokens import group_of_class
 from heedful.claims import Verdict
 from heedful.config import ModelSettings, RunSettings
 from heedful.store import Store
@@ -18,6 +19,7 @@ from heedful.studies.audit import Audit, answer, audit, scaling_claims, too_long
 from heedful.studies.audit_page import advice_table, class_naming, strongest_tokens
 from heedful.studies.audit_terminal import interval_words, print_audit
 from heedful.studies.statistics import corpus_statistics
+from heedful.studies.sun2020 import measures
 from heedful.studies.tables import LATEX_ROWS, as_latex, save_table
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
@@ -274,9 +276,16 @@ def test_a_hierarchical_model_is_examined_by_its_sentences(tmp_path: Path) -> No
     assert "positive: towards good, negative: towards bad" in done.report.read_text(encoding="utf-8")
 
 
-def test_a_class_called_neutral_leaves_the_claims_about_scales_alone(examined: Audit) -> None:
-    texts = [f"word{row} the" for row in range(30)]
-    corpus = load_corpus((texts, [("negative", "neutral", "positive")[row % 3] for row in range(30)]))
-    verdicts, tables = module._judge_scales(ModelSettings(), corpus, examined.advice)
-    assert verdicts == []
-    assert list(tables) == ["advice"]
+def test_a_class_called_neutral_is_measured_like_any_other() -> None:
+    """Own score less the mean of the others: 3, 6 and 9, so 6 on average."""
+    tokens = pd.DataFrame(
+        {
+            "group": ["negative", group_of_class("neutral"), "positive"],
+            "polarity_negative": [3.0, 0.0, 0.0],
+            "polarity_neutral": [0.0, 6.0, 0.0],
+            "polarity_positive": [0.0, 0.0, 9.0],
+        }
+    )
+    found = measures._magnitude(tokens)
+    assert found is not None
+    assert found.value == 6.0

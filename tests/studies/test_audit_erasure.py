@@ -43,8 +43,8 @@ def test_rankings_stand_on_the_texts_that_all_but_chance_flip() -> None:
     assert found["median_fraction"].to_dict() == {"attention": 0.625, "random": 1.0, "minimum": 0.375}
     assert found["over_half"].to_dict() == {"attention": 0.5, "random": 1.0, "minimum": 0.0}
     assert found["attained"].to_dict() == {"attention": 0.5, "random": 0.0, "minimum": 1.0}
-    assert found["mean_ratio"].to_dict() == {"attention": 2.0, "random": 4.0, "minimum": 1.0}
-    assert found["mean_mass"].to_dict() == {"attention": 0.3125, "random": 0.5, "minimum": 0.1875}
+    assert found["mean_ratio"].to_dict() == {"attention": 2.0, "random": 3.0, "minimum": 1.0}
+    assert found["mean_mass"].to_dict() == {"attention": 0.3125, "random": 0.75, "minimum": 0.1875}
 
 
 def test_the_words_set_attention_against_the_minimum() -> None:
@@ -64,7 +64,7 @@ def test_nothing_to_erase_and_nothing_that_flips_are_said() -> None:
         "No test text has two words or more: there is nothing to erase."
     )
     firm = flips_of({"attention": [(0, 2, None)], "random": [(0, 2, None)], "minimum": [(0, 2, None)]})
-    assert erasure_words(firm, summarise(firm), "words").startswith("No decision flips along every ranking")
+    assert erasure_words(firm, summarise(firm), "words").startswith("There is no text whose decision every")
     assert shown_table(summarise(firm))["median erased"].tolist() == ["–", "–", "–"]
 
 

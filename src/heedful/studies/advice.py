@@ -131,8 +131,8 @@ def _advise(
     place = choose(table, error)
     best = table.iloc[place]
     said = [f"λ = {scale:g} could not be tried: {why.rstrip('.')}." for scale, why in failures]
-    penalise, asked = False, not given
-    if asked and best["parting"] > PARTED:  # false for NaN
+    penalise, asked = False, not given and not math.isnan(best["parting"])
+    if asked and best["parting"] > PARTED:
         changed = runs[place].settings.change({"training.alignment_penalty": PENALTY})
         (tried,) = trials.results([changed])
         if isinstance(tried, Run):

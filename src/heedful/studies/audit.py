@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from heedful.analysis.tokens import group_of_class
 from heedful.claims import CLAIMS as KNOWN
 from heedful.claims import Verdict, judge, verdict_table
 from heedful.config import ModelSettings, RunSettings
@@ -180,9 +179,7 @@ def _judge_scales(
     """The verdicts that the sweep over λ allows, and its tables. The claims are about flat models."""
     if advised is None:
         return [], {}
-    # A class called neutral or none has a group of another name, which the measures do not look for.
-    renamed = corpus.classes > 2 and any(group_of_class(name) != name for name in corpus.class_names)
-    if model.structure == "hierarchical" or renamed or len(advised.runs) < 2:
+    if model.structure == "hierarchical" or len(advised.runs) < 2:
         return [], {"advice": advised.table}
     name = MODELS.get((model.attention, model.encoder), f"{model.attention}-{model.encoder}")
     scaling = measure_runs(corpus.name, name, advised.runs)

@@ -69,12 +69,21 @@ def sample_instances(found: Trace, most: int, seed: int) -> Trace:
 
 
 def summarise(flips: pd.DataFrame) -> pd.DataFrame:
-    """One row per ranking, all on the instances that every ranking but the random one flips."""
+    """One row per ranking, all on the instances that every ranking but the random one flips.
+
+    A random order that does not flip one of them counts as if everything had been erased.
+    """
     kept = flips[flips["instance"].isin(_flipped(flips))]
+    kept = kept.assign(
+        erased=kept["erased"].fillna(kept["units"]),
+        fraction=kept["fraction"].fillna(1.0),
+        mass=kept["mass"].fillna(1.0),
+    )
     by_ranking = {str(name): kept[kept["ranking"] == name] for name in flips["ranking"].unique()}
     minimum = by_ranking[MINIMUM]
     quality = ranking_quality({name: rows for name, rows in by_ranking.items() if name != MINIMUM}, minimum)
-    quality = pd.concat([quality, pd.DataFrame([{"ranking": MINIMUM, "attained": 1.0, "mean_ratio": 1.0}])])
+    best = 1.0 if len(minimum) else float("nan")
+    quality = pd.concat([quality, pd.DataFrame([{"ranking": MINIMUM, "attained": best, "mean_ratio": best}])])
     summary = flip_summary(by_ranking)
     own = summary[summary["convention"] == "own"].drop(columns="instances").assign(instances=len(minimum))
     columns = ["ranking", "instances", "median_fraction", "over_half", "mean_mass", "attained", "mean_ratio"]
@@ -96,7 +105,7 @@ def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:
     rows = summary.set_index("ranking")
     count = int(rows["instances"].max())
     if not count:
-        return f"No decision flips along every ranking, however much of the attention to its {unit} is erased."
+        return f"There is no text whose decision every ranking flips, however much attention to its {unit} is erased."
     most, least = (float(rows["median_fraction"][name]) for name in ("attention", MINIMUM))
     never = int(minimum["erased"].isna().sum())
     still = f" {never:,} of {len(minimum):,} decisions never flip, whatever is erased." if never else ""

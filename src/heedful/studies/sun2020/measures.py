@@ -7,6 +7,7 @@ import pandas as pd
 import torch
 
 from heedful.analysis.statistics import Estimate, Numbers, bootstrap, share
+from heedful.analysis.tokens import group_of_class
 from heedful.claims.scores import neutral, polar, right_signs
 from heedful.pipeline import Run
 from heedful.text.ragged import segments_of
@@ -145,7 +146,8 @@ def _magnitude(tokens: pd.DataFrame) -> Estimate | None:
         return bootstrap(_mean, np.abs(_numbers(rows["polarity"])))
     columns = [str(column) for column in rows if str(column).startswith("polarity_")]
     scores = rows[columns].to_numpy(np.float64)
-    own = rows["group"].map({name.removeprefix("polarity_"): place for place, name in enumerate(columns)})
+    places = {group_of_class(name.removeprefix("polarity_")): place for place, name in enumerate(columns)}
+    own = rows["group"].map(places)
     chosen = scores[np.arange(len(rows)), own.to_numpy(np.int64)]
     return bootstrap(_mean, chosen - (scores.sum(1) - chosen) / (len(columns) - 1))
 
