@@ -62,13 +62,16 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
 
 
 def wait_for_a_moment(number: int, rng: random.Random, store: Store, duration: float) -> None:
-    """Every second kill comes at any time, mostly while workers start; the others just after runs have begun."""
+    """In turn: at any time, mostly while workers start; just after runs have begun; just after one has finished."""
     before, until = len(store.finished()), time.monotonic() + rng.uniform(0, 0.4) * duration
-    if number % 2:
+    if number % 3 == 0:  # and before the sweep could end
+        wait_for(lambda: time.monotonic() > until or len(store.finished()) > before)
+    elif number % 3 == 1:
         wait_for(lambda: any(store.is_busy(path.stem) for path in (store.root / ".work").glob("*.lock")))
         time.sleep(rng.uniform(0, 0.5))
-    else:  # and before the sweep could end
-        wait_for(lambda: time.monotonic() > until or len(store.finished()) > before)
+    else:
+        wait_for(lambda: len(store.finished()) > before)
+        time.sleep(rng.uniform(0, 0.1))
 
 
 def test_a_sweep_killed_twenty_times_ends_like_an_undisturbed_one(tmp_path: Path, source: Path) -> None:
