@@ -2,15 +2,16 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.models.classifier import Classifier
+from heedful.models.classifier import Classifier, HierarchicalClassifier
 from heedful.text.corpus import Split
-from heedful.text.ragged import in_order, lengths_of
+from heedful.text.ragged import in_order, lengths_of, segments_of
 from heedful.text.tokenize import Tokens
 from heedful.traces import Trace
 
@@ -37,6 +38,40 @@ def trace_texts(model: Classifier, texts: Sequence[str]) -> tuple[Trace, Split]:
 def unit_spans(model: Classifier, split: Split, instance: int) -> Int[Tensor, "units 2"]:
     """Where the units of one document stand in its text: its words, or its sentences for a hierarchical model."""
     return split.sentence_spans(instance) if model.hierarchical else split.spans(instance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordWeights:
+    """What a hierarchical model attends to inside the sentences of one document.
+
+    The weights of a sentence sum to one. The logits are not affine in them: no polarity, no exact flips.
+    """
+
+    spans: Int[Tensor, "words 2"]
+    weights: Float[Tensor, " words"]
+    sentences: Int[Tensor, " words"]
+    """The number of each word's sentence."""
+
+    @property
+    def relative(self) -> Float[Tensor, " words"]:
+        """Each weight by the largest of its sentence."""
+        most = torch.segment_reduce(self.weights, "max", lengths=torch.bincount(self.sentences))
+        return self.weights / most[self.sentences]
+
+
+@torch.no_grad()
+def word_weights(model: Classifier, split: Split, instance: int) -> WordWeights:
+    """The word attention of a hierarchical model in one document."""
+    if not isinstance(model, HierarchicalClassifier):
+        raise InputError("Only a hierarchical model attends to words within sentences; this one is flat.")
+    exact = copy.deepcopy(model).double().eval()
+    batch = split.batch(torch.tensor([instance]), sentences=True)
+    assert batch.sentences is not None
+    return WordWeights(
+        spans=split.spans(instance),
+        weights=exact.word_weights(batch.to(model.embedding.device)).cpu(),
+        sentences=segments_of(batch.sentences.bounds),
+    )
 
 
 def trace_vocabulary(model: Classifier) -> Trace:

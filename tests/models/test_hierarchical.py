@@ -14,7 +14,7 @@ from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.ragged import Batch, Sentences, offsets_of
-from heedful.tracing import trace, trace_texts
+from heedful.tracing import trace, trace_texts, word_weights
 from heedful.training.loop import fit
 from tests.models.test_classifier import make_model
 
@@ -84,6 +84,20 @@ def test_logits_are_those_of_two_levels_of_attention(encoder: str, classes: int)
         torch.testing.assert_close(found[row], expected, atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize("encoder", ["none", "gru"])
+def test_word_weights_are_the_softmax_within_each_sentence(encoder: str) -> None:
+    model = han(encoder)
+    documents = [[[1, 2, 2], [5]], [[3, 1, 4, 1]]]
+    found = model.word_weights(documents_of_sentences(documents))
+    expected = []
+    for sentence in (sentence for document in documents for sentence in document):
+        hidden = encode(model.embedding[torch.tensor(sentence)], model.word_encoder)
+        inner = [model.word_attention.context_vector @ torch.tanh(model.word_attention.projection @ h + b)  # type: ignore[operator]
+                 for h in hidden for b in [model.word_attention.bias]]  # fmt: skip
+        expected.append(torch.softmax(torch.stack(inner), 0))
+    torch.testing.assert_close(found, torch.cat(expected), atol=1e-12, rtol=0)
+
+
 def test_word_masks_of_a_batch_are_drawn_from_the_generator() -> None:
     model = han("conv")
     batch = documents_of_sentences([[[1, 2], [3]], [[4, 5, 6]]])
@@ -112,6 +126,23 @@ def model(reviews: Corpus) -> Classifier:
         dropout=0.2, sentence_dropout=0.1, logit_dropout=0.2, optimizer="adam", learning_rate=0.01,
         learning_rate_decay=0.0, epochs=12, batch_size=10, clip=10.0, plateau=2,
     )  # fmt: skip
+
+
+def test_the_words_of_one_document_have_their_weights_and_places(reviews: Corpus, model: Classifier) -> None:
+    words = word_weights(model, reviews.test, 1)
+    text = reviews.test.texts[1]
+    assert [text[start:end] for start, end in words.spans.tolist()] == reviews.test.surface(1)
+    sums = torch.zeros(2, dtype=torch.float64).index_add_(0, words.sentences, words.weights)
+    torch.testing.assert_close(sums, torch.ones(2, dtype=torch.float64))
+    assert words.relative[words.sentences == 1].max() == 1
+    alone, split = trace_texts(model, [text])
+    assert torch.equal(word_weights(model, split, 0).weights, words.weights)
+    assert len(alone) == 1
+
+
+def test_only_a_hierarchical_model_has_words_in_sentences(small_model: Classifier, small_corpus: Corpus) -> None:
+    with pytest.raises(InputError, match="this one is flat"):
+        word_weights(small_model, small_corpus.test, 0)
 
 
 def test_a_han_learns_and_its_units_are_sentences(reviews: Corpus, model: Classifier) -> None:

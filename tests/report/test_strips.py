@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from heedful.report.strips import MOST_UNITS, Piece, make_example, own_polarity, telling_instances
+from heedful.report.strips import MOST_UNITS, Piece, make_example, own_polarity, telling_instances, word_pieces
 from heedful.traces import Trace
+from heedful.tracing import WordWeights
 
 
 def trace_of(
@@ -46,6 +47,12 @@ def test_an_example_shades_the_text_as_it_was_written() -> None:
     assert [piece.note for piece in example.uses] == ["pull +4.00", "", "pull -2.00", "pull +0.00"]
     assert (example.predicted, example.label, example.why, example.cut) == ("positive", "negative", "why", 0)
     assert example.probability == pytest.approx(1 / (1 + 2.718281828459045**-1.5))
+
+
+def test_words_are_shaded_within_their_sentences() -> None:
+    words = WordWeights(spans=SPANS, weights=torch.tensor([0.8, 0.2, 1.0]).double(), sentences=torch.tensor([0, 0, 1]))
+    assert [piece.shade for piece in word_pieces(TEXT, words)] == [1.0, None, 0.25, 1.0]
+    assert word_pieces(TEXT, words)[2] == Piece(text="good", shade=0.25, note="weight within its sentence 0.200")
 
 
 def test_a_long_text_is_cut_and_says_by_how_much() -> None:

@@ -273,7 +273,9 @@ def test_a_hierarchical_model_is_examined_by_its_sentences(tmp_path: Path) -> No
     assert "sentences" in done.erasure.words
     assert set(done.erasure.tables["flips"]["units"]) == {3}
     assert done.advice is not None
-    assert "positive: towards good, negative: towards bad" in done.report.read_text(encoding="utf-8")
+    page = done.report.read_text(encoding="utf-8")
+    assert "positive: towards good, negative: towards bad" in page
+    assert "within sentences" in page
 
 
 def test_a_class_called_neutral_is_measured_like_any_other() -> None:

@@ -12,12 +12,16 @@ from typer.testing import CliRunner
 
 from heedful.cli import app
 from heedful.config import RunSettings
+from heedful.errors import UnknownName
 from heedful.models.classifier import Classifier
 from heedful.pipeline import run
 from heedful.store import Store
 from heedful.studies.erasure import erase_text, erasure_tables, print_erasure, print_tables
 from heedful.text.corpus import Corpus
+from heedful.text.datasets import load_corpus
 from heedful.traces import Trace
+from heedful.tracing import trace_texts
+from heedful.training.loop import fit
 
 FOREIGN: dict[str, Any] = {
     "offsets": [0, 3, 5],
@@ -73,6 +77,66 @@ def test_the_command_reads_a_run(small_corpus: Corpus, tmp_path: Path) -> None:
     one = CliRunner().invoke(app, ["erase", small_corpus.test.texts[0], "--run", str(made.path), "--json"])
     assert "attains the" in whole.stdout
     assert json.loads(one.stdout)["units"] == small_corpus.test.texts[0].split()
+
+
+@pytest.fixture(scope="module")
+def reviewer() -> Classifier:
+    """A hierarchical model that reads two sentences of which one decides; a few epochs."""
+    texts = [f"We came on day {row}. The food was {'fine' if row % 2 else 'poor'}." for row in range(80)]
+    corpus = load_corpus((texts, ["good" if row % 2 else "bad" for row in range(80)]))
+    return fit(corpus, structure="hierarchical", encoder="gru", embedding_size=8, hidden_size=8, epochs=2)
+
+
+def test_the_sentences_of_a_text_leave_it_along_every_ranking(reviewer: Classifier) -> None:
+    """Beside a reading of every shortened text; one without sentences is decided by the bias."""
+    names = reviewer.interface.class_names
+    found = erase_text(reviewer, "We came on day 3. The food was poor. It was day 4.", inputs="delete")
+    for course in found.courses:
+        decided = []
+        for gone in range(1, 4):
+            rest = " ".join(unit for number, unit in enumerate(found.units) if number not in course.order[:gone])
+            logits = trace_texts(reviewer, [rest])[0].logits[0] if rest else reviewer.bias()
+            decided.append(names[int(logits.argmax())])
+        flips = [gone for gone, name in enumerate(decided, start=1) if name != found.predicted]
+        assert course.erased == (flips[0] if flips else None)
+    assert found.summary()["level"] == "delete"
+    assert "minimum" not in found.summary()
+    assert {word["sentence"] for word in found.summary()["words"]} == {0, 1, 2}
+
+
+def test_what_leaves_the_text_is_printed_without_a_minimum(reviewer: Classifier) -> None:
+    screen = Console(record=True, width=200, file=io.StringIO())
+    print_erasure(erase_text(reviewer, "The food was poor. It was day 4.", inputs="mask"), screen)
+    shown = screen.export_text()
+    assert "what leaves the text (mask)" in shown
+    assert "minimum" not in shown
+    assert "attends to, within sentences" in shown
+
+
+def test_the_command_compares_words_and_weights_of_a_run(tmp_path: Path) -> None:
+    file = tmp_path / "texts.csv"
+    rows = [f"day {row} was {'fine' if row % 2 else 'poor'} here,{'good' if row % 2 else 'bad'}" for row in range(60)]
+    file.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    settings = RunSettings.of(
+        {"data": {"source": str(file)}, "model": {"embedding_size": 8}, "training": {"epochs": 2}}
+    )
+    made = run(settings, Store(tmp_path / "store"))
+    arguments = ["erase", "--run", str(made.path), "--input", "delete", "--out", str(tmp_path / "out")]
+    said = CliRunner().invoke(app, arguments)
+    assert said.exit_code == 0, said.output
+    assert "medians over those that both flip" in " ".join(said.stdout.split())
+    table = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["inputs"]
+    assert [row["equal"] for row in table] == [1.0] * 4
+    assert pd.read_csv(tmp_path / "out" / "inputs-delete.csv")["ranking"].tolist() == [r["ranking"] for r in table]
+    wrong = CliRunner().invoke(app, ["erase", "--run", str(made.path), "--input", "remove"])
+    assert isinstance(wrong.exception, UnknownName)
+    assert "mode of input erasure" in str(wrong.exception)
+
+
+def test_reading_again_needs_a_model() -> None:
+    done = CliRunner().invoke(app, ["erase", "--trace", "x.parquet", "--input", "delete"])
+    assert done.exit_code == 2
+    assert "needs a model to read again" in " ".join(done.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("arguments", [[], ["a text"], ["a text", "--trace", "x.parquet"]])

@@ -107,7 +107,18 @@ def test_the_command_says_where_everything_is(place: Place) -> None:
 
 
 def test_the_directory_holds_tables_figures_and_one_page(place: Place) -> None:
-    for name in ("table1", "table2", "table3", "table2-as-printed", "flips", "quality", "wins", "tail", "verdicts"):
+    for name in (
+        "table1",
+        "table2",
+        "table3",
+        "table2-as-printed",
+        "flips",
+        "quality",
+        "wins",
+        "tail",
+        "inputs",
+        "verdicts",
+    ):
         assert all((place.study / "tables" / f"{name}.{kind}").is_file() for kind in ("csv", "parquet", "tex"))
     assert all((place.study / "figures" / f"figure-13.{kind}").is_file() for kind in ("svg", "pdf", "png"))
     page = (place.study / "study.html").read_text(encoding="utf-8")
@@ -134,6 +145,24 @@ def test_table_1_counts_words_and_sentences(place: Place) -> None:
 def test_table_3_has_the_accuracies_of_the_runs(place: Place) -> None:
     found = sorted(100 * Run(path).metrics["test_accuracy"] for path in place.runs())
     assert sorted(place.table("table3")["accuracy"]) == pytest.approx(found)
+    assert place.table("table3")["largest"].tolist() == [50.0, 50.0]
+
+
+def test_without_an_encoder_deleting_words_flips_as_erasing_their_weights_does(place: Place) -> None:
+    table = place.table("inputs").set_index(["model", "mode", "ranking"])
+    assert len(table) == 2 * 2 * 4
+    deleted = table.xs("delete", level="mode")
+    assert (deleted["equal"] == 1).all()
+    assert (deleted["median_fraction_input"] == deleted["median_fraction_attention"]).all()
+    assert (table["instances"] == 50).all()
+
+
+def test_changed_texts_are_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.studies.serrano2019.inputs.compare", lambda *_: pytest.fail("read again"))
+    again = place.call("--models", ",".join(TRAINED), "--table", "inputs")
+    assert again.code == 0, again.err
+    assert "reading changed texts: 2 of 2 runs" in again.err
+    assert "Erasure at the input" in again.out
 
 
 def test_the_margin_attains_the_minimum_of_two_classes_and_no_ranking_beats_it(place: Place) -> None:
@@ -175,7 +204,7 @@ def test_runs_that_are_missing_leave_their_panels_and_figures_out(place: Place) 
     ("arguments", "message"),
     [
         (["--figure", "14"], "There is no figure '14'. Did you mean '4'?"),
-        (["--table", "4"], "There is no table '4'. Known: 1, 2, 3."),
+        (["--table", "4"], "There is no table '4'. Known: 1, 2, 3, inputs."),
         (["--models", "HANrn"], "There is no model 'HANrn'. Did you mean 'HANrnn'?"),
         (["--seeds", "0"], "at least one seed"),
         (["--scales", "10"], "--scales is of sun2020"),

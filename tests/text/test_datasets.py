@@ -11,6 +11,7 @@ from heedful.analysis.tokens import class_counts, token_groups
 from heedful.errors import DataError
 from heedful.text.datasets import DATASETS, data_folder, load_corpus
 from heedful.text.ragged import segments_of
+from heedful.text.vocabulary import UNKNOWN
 
 
 def test_sst_has_the_sizes_of_the_paper(data_folder: Path) -> None:
@@ -57,8 +58,21 @@ def test_the_seed_draws_a_made_corpus() -> None:
     assert corpus.train.texts != load_corpus("synthetic-skew", seed=2).train.texts
 
 
+def test_a_named_corpus_takes_a_minimum_count() -> None:
+    """As if it were read from texts with that count."""
+    whole, frequent = load_corpus("synthetic-1"), load_corpus("synthetic-1", min_count=120)
+    counts = Counter(word for text in whole.train.texts for word in text.split())
+    assert set(frequent.vocabulary.tokens[1:]) == {word for word, count in counts.items() if count >= 120}
+    assert 1 < len(frequent.vocabulary) < len(whole.vocabulary)
+    for one, other in zip(whole.splits().values(), frequent.splits().values(), strict=True):
+        assert one.texts == other.texts
+        words = [word if counts[word] >= 120 else UNKNOWN for word in one.texts[7].split()]
+        found = other.tokens.numbers[int(other.offsets[7]) : int(other.offsets[8])]
+        assert [frequent.vocabulary.tokens[number] for number in found.tolist()] == words
+
+
 @pytest.mark.parametrize(
-    "option", [{"text_column": "x"}, {"tokenizer": "whitespace"}, {"lowercase": False}, {"min_count": 2}]
+    "option", [{"text_column": "x"}, {"tokenizer": "whitespace"}, {"lowercase": False}, {"encoding": "latin-1"}]
 )
 def test_what_cannot_be_set_for_a_named_corpus_is_refused(option: dict[str, Any]) -> None:
     (name,) = option

@@ -23,17 +23,28 @@ def erase(
     trace: Annotated[
         Path | None, typer.Option("--trace", help="A trace file (.parquet, .safetensors) instead of a text.")
     ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option("--input", help="Units leave the text and it is read again: delete, or mask by the unknown word."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Draws the random ranking.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="With --trace: where the tables go.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX.")
+    ] = None,
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:
     """Erase attention weights along each ranking until the decision flips, beside the provably smallest set.
 
     With TEXT and --run, one text; with --run alone, the test split of that run; with --trace, a trace of any model.
+    With --input and --run, words leave the text beside their weights: on the TEXT, or on 100 test texts of the run.
     """
     if text is not None and run is not None and trace is None:
-        _erase_text(sys.stdin.read() if text == "-" else text, find_run(run, store), seed, as_json)
+        _erase_text(sys.stdin.read() if text == "-" else text, find_run(run, store), inputs, seed, as_json)
+    elif inputs is not None:
+        if text is not None or run is None or trace is not None:
+            raise typer.BadParameter("--input needs a model to read again: give --run, with or without a TEXT")
+        _erase_inputs(find_run(run, store), inputs, out, as_json)
     elif text is None and (run is None) != (trace is None):
         found = find_run(run, store).trace() if run is not None else _load(trace or Path())
         _erase_trace(found, seed, out, as_json)
@@ -47,14 +58,29 @@ def _load(file: Path) -> "Trace":
     return Trace.load(file)
 
 
-def _erase_text(text: str, run: "Run", seed: int, as_json: bool) -> None:
+def _erase_text(text: str, run: "Run", inputs: str | None, seed: int, as_json: bool) -> None:
     from heedful.studies.erasure import erase_text, print_erasure
 
-    found = erase_text(run.model(), text, seed=seed)
+    found = erase_text(run.model(), text, inputs=inputs, seed=seed)
     if as_json:
         print_json(found.summary())
     else:
         print_erasure(found)
+
+
+def _erase_inputs(run: "Run", mode: str, out: Path | None, as_json: bool) -> None:
+    from heedful.pipeline import read_corpus
+    from heedful.studies.erasure import print_inputs
+    from heedful.studies.serrano2019.inputs import compare
+    from heedful.studies.tables import save_table
+
+    table = compare(run, read_corpus(run.settings), [mode])
+    if out is not None:
+        save_table(table, out / f"inputs-{mode}")
+    if as_json:
+        print_json({"inputs": table.to_dict("records")})
+    else:
+        print_inputs(table)
 
 
 def _erase_trace(found: "Trace", seed: int, out: Path | None, as_json: bool) -> None:
@@ -64,6 +90,7 @@ def _erase_trace(found: "Trace", seed: int, out: Path | None, as_json: bool) -> 
     if out is not None:
         tables.save(out)
     if as_json:
-        print_json({"summary": tables.summary.to_dict("records"), "quality": tables.quality.to_dict("records")})
+        shown = {"summary": tables.summary, "quality": tables.quality, "verdicts": tables.verdicts}
+        print_json({name: table.to_dict("records") for name, table in shown.items()})
     else:
         print_tables(tables)

@@ -13,7 +13,7 @@ from heedful.errors import ConfigError, UnknownName
 if TYPE_CHECKING:
     from heedful.studies.study import Outcome
 
-TABLES: Mapping[str, tuple[str, ...]] = {"sun2020": ("2",), "serrano2019": ("1", "2", "3")}
+TABLES: Mapping[str, tuple[str, ...]] = {"sun2020": ("2",), "serrano2019": ("1", "2", "3", "inputs")}
 """The papers and their tables."""
 
 
@@ -66,7 +66,9 @@ def reproduce(
     ],
     tables: Annotated[
         list[str] | None,
-        typer.Option("--table", help="Only this table: 2 of sun2020; 1, 2 or 3 of serrano2019; may be repeated."),
+        typer.Option(
+            "--table", help="Only this table: 2 of sun2020; 1, 2, 3 or inputs of serrano2019; may be repeated."
+        ),
     ] = None,
     figures: Annotated[
         list[str] | None, typer.Option("--figure", help="Only this figure, such as 3 or S14, or all; may be repeated.")

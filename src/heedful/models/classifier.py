@@ -18,7 +18,7 @@ from heedful.config import ModelSettings
 from heedful.models.attention import ATTENTIONS, Attention, uniform
 from heedful.models.encoders import ENCODERS, AffineEncoder, Encoder
 from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention
-from heedful.text.ragged import Batch
+from heedful.text.ragged import Batch, segment_softmax
 from heedful.text.tokenize import Tokenizer
 from heedful.text.vocabulary import Vocabulary
 
@@ -171,6 +171,13 @@ class HierarchicalClassifier(Classifier):
     def unit_scores(self, batch: Batch) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
         hidden, _ = self._hidden_sentences(batch, None)
         return self.attention(hidden), self.class_scores(hidden)
+
+    def word_weights(self, batch: Batch) -> Float[Tensor, " words"]:
+        """The attention weight of every word within its sentence: one in each sentence, without dropout."""
+        assert batch.sentences is not None, "a hierarchical model needs batches with sentences"
+        embedded, index = self._embed(batch, None, apart=self.word_encoder.contextual)
+        words = self.word_encoder(embedded, batch.sentences.bounds)
+        return segment_softmax(self.word_attention(words)[index], batch.sentences.bounds)
 
     def _hidden_sentences(
         self, batch: Batch, generator: torch.Generator | None

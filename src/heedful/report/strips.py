@@ -9,6 +9,7 @@ from torch import Tensor
 
 from heedful.analysis.rankings import importance
 from heedful.traces import Trace
+from heedful.tracing import WordWeights
 
 MOST_UNITS = 150
 """Longer texts are cut after this many tokens; the page says so."""
@@ -39,6 +40,8 @@ class Example:
     why: str
     cut: int = 0
     """How many tokens are not shown."""
+    words: Sequence[Piece] = ()
+    """Of a hierarchical model, what it attends to within sentences."""
 
 
 def own_polarity(trace: Trace) -> Float[Tensor, " units"]:
@@ -64,6 +67,12 @@ def make_example(trace: Trace, number: int, text: str, spans: Int[Tensor, "units
         why=why,
         cut=max(0, len(spans) - MOST_UNITS),
     )
+
+
+def word_pieces(text: str, words: WordWeights) -> list[Piece]:
+    """The words of a text, each shaded by its weight relative to the largest of its sentence."""
+    notes = [f"weight within its sentence {weight:.3f}" for weight in words.weights.tolist()]
+    return _pieces(text, words.spans[:MOST_UNITS], words.relative, notes)
 
 
 def _pieces(

@@ -1,7 +1,7 @@
 """The page of an audit: figures drawn, tables shortened, sentences put beside them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,13 +21,13 @@ from heedful.figures.tokens import (
 from heedful.figures.training import learning_curves
 from heedful.pipeline import Run, environment
 from heedful.report.page import Part, Picture, Report
-from heedful.report.strips import Example, make_example, telling_instances
+from heedful.report.strips import Example, make_example, telling_instances, word_pieces
 from heedful.report.timeline import timeline
 from heedful.studies.advice import Advice
 from heedful.studies.audit_erasure import ErasedAttention, shown_table
 from heedful.studies.moments import TABLE as MOMENTS
 from heedful.text.corpus import Corpus
-from heedful.traces import Trace
+from heedful.tracing import unit_spans, word_weights
 
 STRONGEST = 12
 
@@ -71,7 +71,7 @@ def compose(finished: Run, corpus: Corpus, findings: Findings, figures: Path) ->
         advice=_advice_part(findings),
         training=_training_part(tables[MOMENTS], figures, naming) if MOMENTS in tables else None,
         strongest=strongest_tokens(tables["tokens"], corpus.class_names),
-        examples=_examples(finished.trace(), corpus, sentences=settings.model.structure == "hierarchical"),
+        examples=_examples(finished, corpus),
         notices=findings.notices,
         facts={
             "Data": {**settings.data.model_dump(), **_taken(corpus)},
@@ -260,12 +260,18 @@ def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.assign(token=[brief(token) for token in table["token"]], **numbers)
 
 
-def _examples(found: Trace, corpus: Corpus, *, sentences: bool) -> list[Example]:
-    """Telling test texts as strips of words, or of sentences for a hierarchical model."""
-    spans = corpus.test.sentence_spans if sentences else corpus.test.spans
+def _examples(finished: Run, corpus: Corpus) -> list[Example]:
+    """Telling test texts as strips of words, or, for a hierarchical model, of sentences with the words in them."""
+    found, model, test = finished.trace(), finished.model(), corpus.test
+    telling = telling_instances(found)
+    examples = [
+        make_example(found, number, test.texts[number], unit_spans(model, test, number), why) for number, why in telling
+    ]
+    if not model.hierarchical:
+        return examples
     return [
-        make_example(found, number, corpus.test.texts[number], spans(number), why)
-        for number, why in telling_instances(found)
+        replace(example, words=word_pieces(test.texts[number], word_weights(model, test, number)))
+        for example, (number, _) in zip(examples, telling, strict=True)
     ]
 
 

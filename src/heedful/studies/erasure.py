@@ -1,7 +1,7 @@
 """Erasure for people: one text losing its units along each ranking, or the flip tables of a whole trace."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,17 @@ from heedful.analysis.rankings import ranked
 from heedful.claims import judge, verdict_table
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.models.classifier import Classifier
+from heedful.probes.inputs import input_flips
+from heedful.studies.explain import coloured_words, word_rows
 from heedful.studies.serrano2019.measures import measure
 from heedful.studies.tables import save_table
 from heedful.traces import Trace
-from heedful.tracing import trace_texts
+from heedful.tracing import WordWeights, trace_texts, word_weights
 
 RANKINGS = ("attention", "gradient", "product", "polarity", "margin", "random")
+LOOKS = 50
+"""How often a shortened text is read again, for each ranking; of a text with more units a count is an upper bound."""
+
 ORDERS = 5
 """How many random orders the tables of a trace average over."""
 
@@ -44,34 +49,58 @@ class Erasure:
     units: Sequence[str]
     predicted: str
     courses: list[Course]
-    minimum: list[int] | None
-    minimum_to: str | None
+    minimum: list[int] | None = None
+    minimum_to: str | None = None
+    inputs: str | None = None
+    """How units leave the text (delete, mask) when not their weights are erased; there is no exact minimum then."""
+    text: str = ""
+    words: WordWeights | None = None
+    """Of a hierarchical model, what it attends to within sentences."""
 
     def summary(self) -> dict[str, Any]:
+        exact = {"minimum": {"positions": self.minimum, "flipped_to": self.minimum_to}} if self.inputs is None else {}
+        inner = {} if self.words is None else {"words": word_rows(self.text, self.words)}
         return {
+            "level": self.inputs or "attention",
             "units": list(self.units),
             "predicted": self.predicted,
             "rankings": [vars(course) for course in self.courses],
-            "minimum": {"positions": self.minimum, "flipped_to": self.minimum_to},
+            **exact,
+            **inner,
         }
 
 
-def erase_text(model: Classifier, text: str, *, seed: int = 0) -> Erasure:
-    """Erase the attention weights of one text along every ranking until the decision flips."""
-    found, _ = trace_texts(model, [text])
-    smallest = minimum_flips(found).iloc[0]
+def erase_text(model: Classifier, text: str, *, inputs: str | None = None, seed: int = 0) -> Erasure:
+    """Erase the attention weights of one text along every ranking until the decision flips.
+
+    With `inputs` (delete or mask) the units leave the text instead, and the model reads what remains.
+    """
+    found, split = trace_texts(model, [text])
     assert found.units is not None
-    return Erasure(
+    erasure = Erasure(
         units=found.units,
         predicted=found.class_names[int(found.predictions[0])],
-        courses=[_course(found, ranking, seed) for ranking in RANKINGS],
+        courses=[],
+        inputs=inputs,
+        text=text,
+        words=word_weights(model, split, 0) if model.hierarchical else None,
+    )
+    if inputs is not None:
+        tables = {
+            by: input_flips(model, split, by, mode=inputs, steps=LOOKS, spacing="geometric", seed=seed)
+            for by in RANKINGS
+        }
+        return replace(erasure, courses=[_course(found, by, table.iloc[0], seed) for by, table in tables.items()])
+    smallest = minimum_flips(found).iloc[0]
+    return replace(
+        erasure,
+        courses=[_course(found, by, first_flips(found, by=by, seed=seed).iloc[0], seed) for by in RANKINGS],
         minimum=smallest["positions"],
         minimum_to=_class(found, smallest["flipped_to"]),
     )
 
 
-def _course(found: Trace, ranking: str, seed: int) -> Course:
-    row = first_flips(found, by=ranking, seed=seed).iloc[0]
+def _course(found: Trace, ranking: str, row: "pd.Series[Any]", seed: int) -> Course:
     return Course(
         ranking=ranking,
         order=ranked(found, ranking, seed=seed).tolist(),
@@ -87,12 +116,17 @@ def _class(found: Trace, number: Any) -> str | None:
 def print_erasure(erasure: Erasure, console: Console | None = None) -> None:
     """The text once per ranking, with the units in brackets that must go before the decision flips."""
     screen = console or Console()
-    screen.print(f"decision: {erasure.predicted}; in brackets: what is erased until it flips", markup=False)
+    how = "what is erased" if erasure.inputs is None else f"what leaves the text ({erasure.inputs})"
+    bound = erasure.inputs is not None and len(erasure.units) > LOOKS
+    few = f"; with {LOOKS} looks at so many units it is an upper bound" if bound else ""
+    screen.print(f"decision: {erasure.predicted}; in brackets: {how} until it flips{few}", markup=False)
     for course in erasure.courses:
         gone = set(course.order[: course.erased or 0])
         _print_row(screen, course.ranking, erasure.units, gone, course.flipped_to)
-    smallest = set(erasure.minimum or ())
-    _print_row(screen, "minimum", erasure.units, smallest, erasure.minimum_to)
+    if erasure.inputs is None:
+        _print_row(screen, "minimum", erasure.units, set(erasure.minimum or ()), erasure.minimum_to)
+    if erasure.words is not None:
+        screen.print(Text(f"{'attends to, within sentences':34}", "dim") + coloured_words(erasure.text, erasure.words))
 
 
 def _print_row(screen: Console, name: str, units: Sequence[str], gone: set[int], flipped_to: str | None) -> None:
@@ -140,6 +174,25 @@ def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
         quality=ranking_quality(flips, minimum),
         wins=pairwise_wins(flips),
         verdicts=verdict_table(judge(OF_ONE_MODEL, measure(found, seed=seed, orders=ORDERS))),
+    )
+
+
+def print_inputs(table: pd.DataFrame, console: Console | None = None) -> None:
+    """Words that leave the text beside weights that are erased, ranking by ranking."""
+    screen = console or Console()
+    shown = Table(title="Units leave the text, and it is read again", title_justify="left")
+    for column in ("ranking", "median, text", "median, weights", "rank correlation", "text sooner", "same"):
+        shown.add_column(column, justify="left" if column == "ranking" else "right")
+    for row in table.to_dict("records"):
+        correlation = "–" if pd.isna(row["correlation"]) else f"{row['correlation']:.2f}"
+        names = ("median_fraction_input", "median_fraction_attention", "input_sooner", "equal")
+        given, weighed, sooner, same = ("–" if pd.isna(row[name]) else f"{row[name]:.1%}" for name in names)
+        shown.add_row(row["ranking"], given, weighed, correlation, sooner, same)
+    screen.print(shown)
+    count = int(table["instances"].iloc[0])
+    screen.print(
+        f"{table['mode'].iloc[0]}; on {count} test texts of several units, medians over those that both flip",
+        highlight=False,
     )
 
 

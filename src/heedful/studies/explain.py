@@ -1,6 +1,6 @@
 """One text explained: each token with the attention it gets and the pull it has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -10,7 +10,7 @@ from heedful.models.classifier import Classifier
 from heedful.report.strips import own_polarity
 from heedful.text.readers import writable
 from heedful.traces import Trace
-from heedful.tracing import trace_texts, unit_spans
+from heedful.tracing import WordWeights, trace_texts, unit_spans, word_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,8 @@ class Explanation:
     spans: list[tuple[int, int]]
     known: list[bool]
     """Whether the model's vocabulary holds the token; others share the unknown token's scores."""
+    words: WordWeights | None = None
+    """Of a hierarchical model, what it attends to within sentences."""
 
     def summary(self) -> dict[str, object]:
         """The explanation as plain data, one entry per token."""
@@ -52,7 +54,18 @@ class Explanation:
                     strict=True,
                 )
             ],
+            **({} if self.words is None else {"words": word_rows(self.text, self.words)}),
         }
+
+
+def word_rows(text: str, words: WordWeights) -> list[dict[str, object]]:
+    """Words as plain data, each with the number of its sentence and its weight there."""
+    return [
+        {"word": text[start:end], "start": start, "end": end, "sentence": sentence, "weight": weight}
+        for (start, end), sentence, weight in zip(
+            words.spans.tolist(), words.sentences.tolist(), words.weights.tolist(), strict=True
+        )
+    ]
 
 
 def explain(model: Classifier, text: str) -> Explanation:
@@ -61,7 +74,8 @@ def explain(model: Classifier, text: str) -> Explanation:
     found, split = trace_texts(model, [text])
     spans = [(int(start), int(end)) for start, end in unit_spans(model, split, 0).tolist()]
     known = [True] * len(spans) if model.hierarchical else (split.tokens.numbers > 0).tolist()
-    return Explanation(text=text, trace=found, spans=spans, known=known)
+    words = word_weights(model, split, 0) if model.hierarchical else None
+    return Explanation(text=text, trace=found, spans=spans, known=known, words=words)
 
 
 def print_explanation(explanation: Explanation, console: Console | None = None) -> None:
@@ -73,8 +87,11 @@ def print_explanation(explanation: Explanation, console: Console | None = None) 
     pulls = own_polarity(found)
     strongest = float(pulls.abs().max()) or 1.0
     screen.print(Text(f"predicted {found.class_names[predicted]} ({float(found.probabilities[0, predicted]):.1%})"))
-    screen.print(Text("attends to  ", "dim") + _coloured(explanation, weights.tolist(), _amber))
-    screen.print(Text("uses        ", "dim") + _coloured(explanation, (pulls / strongest).tolist(), _blue_or_vermilion))
+    text, spans = explanation.text, explanation.spans
+    screen.print(Text("attends to  ", "dim") + _coloured(text, spans, weights.tolist(), _amber))
+    if explanation.words is not None:
+        screen.print(Text("in sentences ", "dim") + coloured_words(text, explanation.words))
+    screen.print(Text("uses        ", "dim") + _coloured(text, spans, (pulls / strongest).tolist(), _blue_or_vermilion))
     screen.print(Text("\nweight   pull    token", "dim"))
     order = found.attention_weights.argsort(descending=True, stable=True).tolist()
     for unit in order[:12]:
@@ -84,12 +101,19 @@ def print_explanation(explanation: Explanation, console: Console | None = None) 
         screen.print(Text(f"{numbers}   {explanation.text[start:end]}{unknown}"))
 
 
-def _coloured(explanation: Explanation, shades: list[float], colour: Callable[[float], str]) -> Text:
+def coloured_words(text: str, words: WordWeights) -> Text:
+    """The words by their weights within sentences."""
+    return _coloured(text, words.spans.tolist(), words.relative.tolist(), _amber)
+
+
+def _coloured(
+    text: str, spans: Sequence[Sequence[int]], shades: Sequence[float], colour: Callable[[float], str]
+) -> Text:
     shown = Text()
     place = 0
-    for (start, end), shade in zip(explanation.spans, shades, strict=True):
-        shown.append(explanation.text[place:start])
-        shown.append(explanation.text[start:end], f"black on {colour(shade)}")
+    for (start, end), shade in zip(spans, shades, strict=True):
+        shown.append(text[place:start])
+        shown.append(text[start:end], f"black on {colour(shade)}")
         place = end
     return shown
 

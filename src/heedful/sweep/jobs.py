@@ -91,8 +91,17 @@ class Waiting:
     runs: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """The runs are there, and something is measured on them."""
+
+    what: str
+    done: int
+    total: int
+
+
 Event = Started | Ended
-SweepEvent = Planned | Event | Waiting
+SweepEvent = Planned | Event | Waiting | Measuring
 
 
 def _environment() -> dict[str, str]:

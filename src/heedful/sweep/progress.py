@@ -8,7 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from heedful.sweep.jobs import Ended, Planned, Started, SweepEvent, Waiting
+from heedful.sweep.jobs import Ended, Measuring, Planned, Started, SweepEvent, Waiting
 
 
 class SweepProgress:
@@ -32,6 +32,9 @@ class SweepProgress:
         self._done = self._failed = self._running = 0
 
     def __call__(self, event: SweepEvent) -> None:
+        if isinstance(event, Measuring):
+            self._show_measuring(event)
+            return
         if isinstance(event, Planned):
             self._plan, self._done, self._begun = event, event.found, time.monotonic()
         elif isinstance(event, Started):
@@ -55,6 +58,12 @@ class SweepProgress:
             self._say(f"{self._title}: a run failed: {event.outcome.message}")
         if not self._console.is_terminal and isinstance(event, Planned | Ended):
             self._say(f"{self._title}: {self.state()}")
+
+    def _show_measuring(self, event: Measuring) -> None:
+        state = f"{event.what}: {event.done} of {event.total} runs"
+        self._bar.update(self._task, total=event.total, completed=event.done, state=state)
+        if not self._console.is_terminal:
+            self._say(f"{self._title}: {state}")
 
     def state(self) -> str:
         """Where the sweep stands, in words."""

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -158,6 +158,23 @@ def build_corpus(
         planted=planted,
         notices=tuple(said),
     )
+
+
+def with_min_count(corpus: Corpus, min_count: int) -> Corpus:
+    """The corpus over the tokens that occur so often in its training split; the others become the unknown token."""
+    if min_count == 1:
+        return corpus
+    if min_count < 1:
+        raise DataError(f"The minimum count of a token is 1 or more, not {min_count}.")
+    known = torch.bincount(corpus.train.tokens.numbers, minlength=len(corpus.vocabulary)) >= min_count
+    known[0] = True
+    numbers = torch.where(known, known.cumsum(0) - 1, 0)
+    splits = {
+        name: replace(split, tokens=replace(split.tokens, numbers=numbers[split.tokens.numbers]))
+        for name, split in corpus.splits().items()
+    }
+    tokens = (token for token, kept in zip(corpus.vocabulary.tokens, known.tolist(), strict=True) if kept)
+    return replace(corpus, **splits, vocabulary=Vocabulary(tuple(tokens)))
 
 
 def _encode(

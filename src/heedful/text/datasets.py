@@ -9,7 +9,7 @@ import pandas as pd
 
 from heedful.errors import DataError, UnknownName
 from heedful.text import synthetic
-from heedful.text.corpus import Corpus, build_corpus
+from heedful.text.corpus import Corpus, build_corpus, with_min_count
 from heedful.text.named import RECIPES, with_seed
 from heedful.text.readers import read_table, writable
 from heedful.text.sources import Source as PublicSource
@@ -70,10 +70,9 @@ def load_corpus(
     """
     if isinstance(source, str) and source in DATASETS:
         columns = {"text_column": text_column, "label_column": label_column, "split_column": split_column}
-        reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "min_count": min_count != 1}
-        reading |= {"encoding": encoding != "utf-8"}
+        reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "encoding": encoding != "utf-8"}
         _refuse(source, [name for name, given in (columns | reading).items() if given])
-        return DATASETS[source].load(seed)
+        return with_min_count(DATASETS[source].load(seed), min_count)
     table, name = _table(source, encoding)
     labelling = label_rows(table, text_column=text_column, label_column=label_column, split_column=split_column)
     splits, notices = divide(labelling, seed=seed)

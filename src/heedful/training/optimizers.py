@@ -83,7 +83,7 @@ def make_optimizer(model: Classifier, settings: TrainingSettings) -> torch.optim
         return RowAdagrad(groups, lr=settings.learning_rate)
     if settings.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=settings.learning_rate)
-    return torch.optim.Adam(groups, lr=settings.learning_rate)
+    return torch.optim.Adam(groups, lr=settings.learning_rate, fused=settings.device == "cpu")
 
 
 def make_dense(model: nn.Module) -> None:

@@ -43,17 +43,23 @@ def measure(found: Trace, *, seed: int = 0, orders: int = ORDERS) -> dict[str, p
 def measures_of(runs: Iterable[tuple[Mapping[str, object], Run]]) -> dict[str, pd.DataFrame]:
     """The tables of many runs below each other, each with what is said of it (dataset, model, seed) in front.
 
-    A third table `runs` has one row per run: how many test texts, and the test accuracy with its interval.
+    A third table `runs` has one row per run: how many test texts, the share of their largest class, and the test
+    accuracy with its interval.
     """
     parts: dict[str, list[pd.DataFrame]] = {"single": [], "flips": [], "runs": []}
     for said, run in runs:
         found = run.trace()
-        row = {"instances": len(found), **{name: run.metrics[name] for name in METRICS}}
+        row = {"instances": len(found), "largest_class": _largest_class(found)}
+        row |= {name: run.metrics[name] for name in METRICS}
         for name, table in {**measure(found), "runs": pd.DataFrame([row])}.items():
             parts[name].append(in_front(said, table))
     if not parts["runs"]:
         raise InputError("There is no run to measure: train some first, or ask for other data sets, models or seeds.")
     return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
+
+
+def _largest_class(found: Trace) -> float:
+    return np.nan if found.labels is None else float(torch.bincount(found.labels).max()) / len(found)
 
 
 def in_front(said: Mapping[str, object], table: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,8 @@
 """Serrano & Smith 2019 as one command: run what is missing, then tables, figures, verdicts and one page.
 
 Its tables: table1 to table3, each also as printed; beside claims and figures flips (what is erased at the flip),
-quality (how near rankings come to the minimum), wins (ranking against ranking), tail (Figure 6), and the verdicts.
+quality (how near rankings come to the minimum), wins (ranking against ranking), tail (Figure 6), and the verdicts;
+inputs (words taken out of the text beside weights set to zero).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,17 +19,19 @@ from heedful.report.study import Judged, write_study
 from heedful.store import Store
 from heedful.studies.runs import Runs
 from heedful.studies.serrano2019.catalogue import draw, index, models_of
+from heedful.studies.serrano2019.inputs import input_table
 from heedful.studies.serrano2019.measures import measures_of
 from heedful.studies.serrano2019.page import compose, lines
 from heedful.studies.serrano2019.runs import Cell, Selection, called, plan_of
 from heedful.studies.serrano2019.table1 import table_1, table_1_as_printed
 from heedful.studies.serrano2019.tables import study_tables
 from heedful.studies.study import Drawn, Outcome, make_runs, plain, write_parts
-from heedful.sweep.jobs import SweepEvent
+from heedful.sweep.jobs import Measuring, SweepEvent
 from heedful.sweep.loop import Failure
 from heedful.text.corpus import Corpus
 
-TABLES = ("1", "2", "3")
+TABLES = ("1", "2", "3", "inputs")
+"""The paper's tables, and ours of erasure at the input."""
 CLAIMS = tuple(claim.name for claim in erasure.CLAIMS)
 TOGETHER = "all data sets"
 
@@ -66,7 +69,7 @@ class Request:
 
     def table_names(self) -> set[str]:
         """The names of the wanted tables that are made of runs."""
-        asked = {name for table in self.tables for name in (f"table{table}", f"table{table}-as-printed")}
+        asked = {name for table in self.tables for name in (table, f"table{table}", f"table{table}-as-printed")}
         return asked | ({"flips", "quality", "wins", "tail"} if self.figures or self.claims else set())
 
 
@@ -103,15 +106,24 @@ def reproduce(
     """Run what is missing and write the study directory. What is finished is never computed twice."""
     plan = plan_of("serrano2019", request.settings()) if request.settings() else None
     runs, failures = make_runs(plan, store, on=on, workers=workers, watch=watch)
-    study = tabulate(request, runs, out, failures=failures)
+    study = tabulate(request, runs, out, failures=failures, watch=watch)
     write_parts(study, study.tables, index(study.drawn))
     write_study(compose(study, study.tables), study.page)
     return study
 
 
-def tabulate(request: Request, runs: Runs, out: Path, *, failures: Sequence[Failure] = ()) -> Study:
+def tabulate(
+    request: Request,
+    runs: Runs,
+    out: Path,
+    *,
+    failures: Sequence[Failure] = (),
+    watch: Callable[[SweepEvent], None] | None = None,
+) -> Study:
     """Tables, figures and verdicts from finished runs."""
     frames = measures_of(_said(request, runs)) if len(runs) else {}
+    if "inputs" in request.tables and len(runs):
+        frames["inputs"] = input_table(_said(request, runs), watch=_measuring(watch))
     corpora, unread = _read(request.selection) if "1" in request.tables else ({}, ())
     drawn, missing = _draw(request, frames, out / "figures")
     return Study(
@@ -124,6 +136,14 @@ def tabulate(request: Request, runs: Runs, out: Path, *, failures: Sequence[Fail
         failures=tuple(failures),
         unread=unread,
     )
+
+
+def _measuring(watch: Callable[[SweepEvent], None] | None) -> Callable[[int, int], None]:
+    def tell(done: int, total: int) -> None:
+        if watch is not None:
+            watch(Measuring(what="reading changed texts", done=done, total=total))
+
+    return tell
 
 
 def _said(request: Request, runs: Runs) -> Iterator[tuple[Mapping[str, object], Run]]:

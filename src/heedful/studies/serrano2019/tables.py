@@ -28,6 +28,7 @@ HALF = 0.5
 def study_tables(frames: Frames) -> dict[str, pd.DataFrame]:
     """All tables by the names they are saved under."""
     flip_tables, accuracies = table_2(frames["single"]), table_3(frames["runs"])
+    inputs = {"inputs": inputs_table(frames["inputs"])} if "inputs" in frames else {}
     return {
         "table2": flip_tables,
         "table2-as-printed": table_2_as_printed(flip_tables),
@@ -37,6 +38,7 @@ def study_tables(frames: Frames) -> dict[str, pd.DataFrame]:
         "quality": quality_table(frames["flips"]),
         "wins": wins_table(frames["flips"]),
         "tail": tail_table(frames["flips"]),
+        **inputs,
     }
 
 
@@ -94,14 +96,16 @@ def table_2_as_printed(table: pd.DataFrame) -> pd.DataFrame:
 def table_3(runs: pd.DataFrame) -> pd.DataFrame:
     """Test accuracy of every model on every data set, beside the paper's.
 
-    Columns: dataset, model, accuracy, low, high, instances, seeds, paper, difference.
+    `largest` is what a model would have that always says the most frequent class of the test texts. Columns: dataset,
+    model, accuracy, low, high, instances, seeds, paper, difference, largest.
     """
     rows = []
     for key, part in runs.groupby(CELL, sort=False):
         dataset, model = map(str, key)
         found = _over_seeds([_accuracy(row) for row in part.to_dict("records")])
         paper = facts.accuracy(dataset, model)
-        rows.append({"dataset": dataset, "model": model, **_beside("accuracy", found, len(part), paper)})
+        largest = {"largest": 100 * float(part["largest_class"].mean())}
+        rows.append({"dataset": dataset, "model": model, **_beside("accuracy", found, len(part), paper), **largest})
     return pd.DataFrame(rows)
 
 
@@ -111,8 +115,10 @@ def _accuracy(row: Mapping[Hashable, Any]) -> Estimate:
 
 
 def table_3_as_printed(table: pd.DataFrame) -> pd.DataFrame:
-    """The arrangement of the paper: a row per data set, a column per model."""
-    return _printed(table, ["dataset"], "model", "accuracy")
+    """The arrangement of the paper: a row per data set, a column per model; and the share of the largest class."""
+    largest = table.drop_duplicates("dataset").set_index("dataset")["largest"]
+    rows = _printed(table, ["dataset"], "model", "accuracy")
+    return rows.assign(**{"largest class": [f"{largest[name]:.1f}" for name in rows["dataset"]]})
 
 
 def _printed(table: pd.DataFrame, keys: Sequence[str], column: str, value: str) -> pd.DataFrame:
@@ -187,6 +193,11 @@ def wins_table(flips: pd.DataFrame) -> pd.DataFrame:
         table = table.assign(first_share=table["first_wins"] / table["instances"].where(table["instances"] > 0))
         parts.append(table.assign(ratio=ratio, **said))
     return _in_front(pd.concat(parts, ignore_index=True), RUN)
+
+
+def inputs_table(inputs: pd.DataFrame) -> pd.DataFrame:
+    """Erasure at the input beside erasure of weights: the columns of `input_against_attention`, means over seeds."""
+    return _mean_over_seeds([inputs], [*CELL, "mode", "ranking"])
 
 
 def tail_table(flips: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,80 @@
+"""Both notions of erasure on some test texts of every run: weights set to zero, and words taken out and read again.
+
+Reading again costs what tracing costs, many times over, so a run is measured once and its table stays in the store,
+
+    <store>/.inputs/<digest>.parquet    one row per mode (delete, mask) and ranking, as of `input_against_attention`
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from heedful.files import locked, replacing
+from heedful.pipeline import Run, read_corpus
+from heedful.probes.inputs import MODES, RANKINGS, input_against_attention
+from heedful.store import PREFIX
+from heedful.studies.serrano2019.measures import in_front
+from heedful.text.corpus import Corpus
+from heedful.training.loop import limited_threads
+
+TEXTS = 100
+"""Test texts of a run that are read again, drawn without replacement."""
+
+LOOKS = 20
+"""At most so many times for each ranking, after sizes that grow by a factor from one unit on."""
+
+FORMAT = 1
+"""Raised when what is kept changes; part of its name."""
+
+Watch = Callable[[int, int], None]
+"""Is told how many of how many runs are measured."""
+
+
+def input_table(runs: Iterable[tuple[Mapping[str, object], Run]], *, watch: Watch | None = None) -> pd.DataFrame:
+    """The comparison of every run, with what is said of the run (dataset, model, seed) in front."""
+    wanted = list(runs)
+    parts = []
+    for done, (said, table) in enumerate(_measured(wanted), start=1):
+        parts.append(in_front(said, table))
+        if watch is not None:
+            watch(done, len(wanted))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _measured(runs: Iterable[tuple[Mapping[str, object], Run]]) -> Iterator[tuple[Mapping[str, object], pd.DataFrame]]:
+    """Table after table; a corpus is read when a run needs it, and kept while the runs that follow share it."""
+    corpus: Corpus | None = None
+    for said, run in runs:
+        path = _place(run)
+        with locked(path.with_suffix(".lock"), f"The comparison of inputs of run {run.path.name}"):
+            if not path.is_file():
+                if corpus is None or corpus.fingerprint != run.manifest["fingerprint"]:
+                    corpus = read_corpus(run.settings)
+                table = compare(run, corpus)
+                with replacing(path) as temporary:
+                    table.to_parquet(temporary, index=False, compression="zstd")
+        yield said, pd.read_parquet(path)
+
+
+def compare(run: Run, corpus: Corpus, modes: Sequence[str] = MODES) -> pd.DataFrame:
+    """The modes on the drawn texts of one run, with the number of threads that it was trained with."""
+    drawing = torch.Generator().manual_seed(run.settings.training.seed)
+    rows = torch.randperm(len(corpus.test), generator=drawing)[:TEXTS].sort().values.tolist()
+    model = run.model()
+    with limited_threads(run.settings.training.threads):
+        tables = [
+            input_against_attention(
+                model, corpus.test, rankings=RANKINGS, mode=mode, steps=LOOKS, spacing="geometric", rows=rows
+            )
+            for mode in modes
+        ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _place(run: Run) -> Path:
+    content = json.dumps([run.manifest["digest"], FORMAT, TEXTS, LOOKS])
+    return run.path.parent / ".inputs" / f"{hashlib.sha256(content.encode()).hexdigest()[:PREFIX]}.parquet"
