@@ -328,10 +328,21 @@ WRONG = {
     "an unknown attention": (["audit", "--attention", "dott"], "Setting 'model.attention' is 'dott'"),
     "a missing configuration": (["audit", "--config", "none.toml"], "'none.toml' cannot be read"),
     "columns of a named corpus": (["data", "stats", "synthetic-1", "--text-column", "x"], "text_column cannot be set"),
-    "a run that is not there": (["explain", "good", "--run", "nowhere"], "There is no run in 'runs' 'nowhere'"),
-    "a path that is not there": (["explain", "good", "--run", "no/where"], "There is no run in 'no' 'where'"),
-    "an erasure in a run that is not there": (["erase", "--run", "nowhere"], "There is no run in 'runs' 'nowhere'"),
-    "a run that is none": (["explain", "good", "--run", "."], "holds no heedful model"),
+    "a run that is not there": (
+        ["explain", "good", "--run", "nowhere"],
+        "No run in the store 'runs' has a name that begins with 'nowhere'",
+    ),
+    "a path that is not there": (
+        ["explain", "good", "--run", "no/where"],
+        "No run in the store 'no' has a name that begins with 'where'",
+    ),
+    "an erasure in a run that is not there": (
+        ["erase", "--run", "nowhere"],
+        "No run in the store 'runs' has a name that begins with 'nowhere'",
+    ),
+    "a run that is none": (["explain", "good", "--run", "."], "'.' is not a run: there is no manifest.json in it"),
+    "a folder that is none": (["erase", "--run", str(Path.home())], "is not a run: there is no manifest.json in it"),
+    "a study of no model": (["reproduce", "serrano2019", "--models", ""], "at least one data set and one model"),
 }
 
 
@@ -354,6 +365,17 @@ def test_wrong_usage_has_exit_code_two(call: Call, arguments: list[str]) -> None
     said = call(*arguments)
     assert said.code == 2
     assert "Usage:" in said.err
+
+
+def test_a_seed_below_zero_is_wrong_usage(call: Call) -> None:
+    said = call("erase", "--trace", "x.parquet", "--seed", "-1")
+    assert said.code == 2
+    assert "greater than or equal to 0" in said.err
+
+
+def test_the_module_is_the_command() -> None:
+    said = subprocess.run([sys.executable, "-m", "heedful", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout.startswith("heedful ")
 
 
 def test_a_user_sees_no_traceback(tmp_path: Path) -> None:

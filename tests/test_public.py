@@ -23,6 +23,7 @@ NAMES = [
     "single_erasure",
     "token_scores",
     "trace",
+    "verify_flip",
 ]
 
 

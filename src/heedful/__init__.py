@@ -10,7 +10,7 @@ from heedful.version import __version__
 
 if TYPE_CHECKING:
     from heedful.analysis.erasure import first_flips, single_erasure
-    from heedful.analysis.flipsets import minimum_flips
+    from heedful.analysis.flipsets import minimum_flips, verify_flip
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
     from heedful.models.checkpoint import load_model, save_model
@@ -41,6 +41,7 @@ _HOMES = {
     "single_erasure": "heedful.analysis.erasure",
     "token_scores": "heedful.probes.scores",
     "trace": "heedful.tracing",
+    "verify_flip": "heedful.analysis.flipsets",
 }
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "single_erasure",
     "token_scores",
     "trace",
+    "verify_flip",
 ]
 
 

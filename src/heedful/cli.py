@@ -40,6 +40,7 @@ Config = Annotated[Path | None, typer.Option("--config", help="A TOML or JSON fi
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. model.score_scale=100.")
 ]
+Structure = Annotated[str | None, typer.Option(help="flat or hierarchical: attention to words, or to sentences too.")]
 Attention = Annotated[str | None, typer.Option(help="dot or additive.")]
 Encoder = Annotated[str | None, typer.Option(help="none, affine, lstm, gru or conv.")]
 Scale = Annotated[float | None, typer.Option("--score-scale", help="λ, the divisor of the attention scores.")]
@@ -63,6 +64,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 def audit(
     source: Data = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where the report goes; default: the run.")] = None,
+    structure: Structure = None,
     attention: Attention = None,
     encoder: Encoder = None,
     score_scale: Scale = None,
@@ -119,6 +121,7 @@ def audit(
 @app.command()
 def train(
     source: Data = None,
+    structure: Structure = None,
     attention: Attention = None,
     encoder: Encoder = None,
     score_scale: Scale = None,

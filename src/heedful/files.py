@@ -69,6 +69,8 @@ def remove_folder(path: Path) -> None:
 def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StoreError(f"A folder is needed at '{path}', and there is a file in its place. Give another.") from error
     except OSError as error:
         raise StoreError(f"'{path}' cannot be created: {_reason(error)}") from error
 

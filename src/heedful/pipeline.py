@@ -166,7 +166,8 @@ def run_name(settings: RunSettings, corpus: Corpus) -> str:
     """Model and corpus, for people who look into the folder."""
     model = settings.model
     name = "".join(character if character.isalnum() or character in "-." else "-" for character in corpus.name)
-    return f"{model.attention}-{model.encoder}-{model.score_scale:g}_{name[:40]}_{settings.training.seed}"
+    sentences = "hierarchical-" if model.structure == "hierarchical" else ""
+    return f"{sentences}{model.attention}-{model.encoder}-{model.score_scale:g}_{name[:40]}_{settings.training.seed}"
 
 
 def _write(folder: Path, model: Classifier, corpus: Corpus) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import StoreBusy, StoreError, UnknownName
+from heedful.errors import StoreBusy, StoreError
 from heedful.files import (
     is_locked,
     locked,
@@ -100,7 +100,8 @@ class Store:
             listed = ", ".join(path.name for path in found[:5])
             raise StoreError(f"'{name}' begins the names of {len(found)} runs: {listed}. Give more letters.")
         near = [path.name for path in runs if path.name[:2] == name[:2]][:5] or [path.name for path in runs[:5]]
-        raise UnknownName(f"run in '{self.root}'", name, near or ["none, the store is empty"])
+        there = f"Some that are there: {', '.join(near)}." if near else "It is empty."
+        raise StoreError(f"No run in the store '{self.root}' has a name that begins with '{name}'. {there}")
 
     def workplace(self, digest: str) -> Path:
         """Where an unfinished run keeps its checkpoint."""

@@ -5,32 +5,27 @@
 Everything that is measured after training needs only the attention scores a, the polarity scores z and the bias b.
 """
 
-import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful.errors import TraceError
-from heedful.files import replacing
 from heedful.text.ragged import lengths_of, segment_softmax, segments_of
+from heedful.trace_files import read_fields, write_fields
 
 Array = Sequence[Any] | NDArray[Any] | Tensor
 
 SUM_TOLERANCE = 1e-6
-
-F = TypeVar("F")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +53,16 @@ class Trace:
         labels: Array | None = None,
         units: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
+        logits: Array | None = None,
+        probabilities: Array | None = None,
     ) -> "Trace":
         """A checked trace from lists, arrays or tensors.
 
         Weights follow from the scores by softmax. Given alone they must be non-negative and sum to one in each
-        instance, and the scores are their logarithms. A column of polarity scores alone (a binary model with one
-        output s) becomes the two columns (0, s).
+        instance (those in half precision nearly, and they are divided by their sum), and the scores are their
+        logarithms. A column of polarity scores alone (a binary model with one output s) becomes the two columns
+        (0, s). The model's own logits or probabilities, where given, prove that its readout is affine: b + Σ α_i z_i
+        must give them. They are not kept.
         """
         starts = _offsets(offsets)
         polarity, shift = _two_columns(_floats("polarity_scores", polarity_scores), _floats("bias", bias))
@@ -73,7 +72,7 @@ class Trace:
         _check_length("class_names", len(names), "class", len(shift))
         if units is not None:
             _check_length("units", len(units), "unit", int(starts[-1]))
-        return cls(
+        trace = cls(
             offsets=starts,
             attention_scores=scores,
             attention_weights=weights,
@@ -83,6 +82,9 @@ class Trace:
             units=units,
             class_names=names,
         )
+        given = (attention_scores, attention_weights, polarity_scores, bias, logits, probabilities)
+        _check_outputs(trace, logits, probabilities, _tolerance(*given))
+        return trace
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -123,21 +125,28 @@ class Trace:
 
     def save(self, path: Path | str) -> None:
         """Write to .safetensors, or to .parquet with one row per instance."""
-        _writer(Path(path))(self, Path(path))
+        names = ("offsets", "attention_scores", "polarity_scores", "bias", "labels", "units", "class_names")
+        write_fields(Path(path), {name: getattr(self, name) for name in names})
 
     @classmethod
     def load(cls, path: Path | str) -> "Trace":
-        """Read what `save` wrote, or a foreign file of the same layout; checked like `from_arrays`."""
-        return _reader(Path(path))(Path(path))
+        """Read what `save` wrote, or a foreign file (docs/traces.md); checked like `from_arrays`."""
+        return cls.from_arrays(**read_fields(Path(path)))
 
 
-def _plain(values: Array) -> Sequence[Any] | NDArray[Any]:
-    return values.numpy(force=True) if isinstance(values, Tensor) else values
+def _plain(values: Array) -> NDArray[Any]:
+    if isinstance(values, Tensor):  # numpy has no bfloat16
+        return (values.double() if values.is_floating_point() else values).numpy(force=True)
+    return np.asarray(values)
 
 
 def _floats(name: str, values: Array) -> Float[Tensor, "..."]:
     try:
-        array = torch.from_numpy(np.asarray(_plain(values), dtype=np.float64).copy())
+        raw = _plain(values)
+        strange = [value for value in raw.flat if not isinstance(value, Real)] if raw.dtype.kind not in "biuf" else []
+        if strange:
+            raise TypeError(f"it holds '{strange[0]}'")
+        array = torch.from_numpy(raw.astype(np.float64))
     except (TypeError, ValueError) as error:
         raise TraceError(f"{name} must be numbers in a regular array: {error}.") from error
     if array.isnan().any() or (array == torch.inf).any():
@@ -145,11 +154,21 @@ def _floats(name: str, values: Array) -> Float[Tensor, "..."]:
     return array
 
 
+def _whole_numbers(values: Array, sentence: str) -> Int[Tensor, " numbers"]:
+    try:
+        raw = _plain(values)
+    except ValueError as error:
+        raise TraceError(sentence) from error
+    if raw.ndim != 1 or not np.issubdtype(raw.dtype, np.integer):
+        raise TraceError(sentence)
+    return torch.from_numpy(raw.astype(np.int64))
+
+
 def _offsets(values: Array) -> Int[Tensor, " bounds"]:
-    raw = np.asarray(_plain(values))
-    if raw.ndim != 1 or len(raw) < 2 or not np.issubdtype(raw.dtype, np.integer):
-        raise TraceError("offsets must be whole numbers, one more than there are instances, starting with 0.")
-    starts = torch.from_numpy(raw.astype(np.int64))
+    sentence = "offsets must be whole numbers, one more than there are instances, starting with 0."
+    starts = _whole_numbers(values, sentence)
+    if len(starts) < 2:
+        raise TraceError(sentence)
     if int(starts[0]) != 0:
         raise TraceError(f"offsets must start with 0, not {int(starts[0])}.")
     if not bool((starts[1:] > starts[:-1]).all()):
@@ -189,31 +208,40 @@ def _check_length(name: str, got: int, of: str, expected: int) -> None:
 
 
 def _attention(starts: Tensor, scores: Array | None, weights: Array | None) -> tuple[Tensor, Tensor]:
-    if scores is not None:
-        a = _floats("attention_scores", scores)
-        _check_vector("attention_scores", a, starts)
-        largest = torch.segment_reduce(a, "max", offsets=starts)
-        if torch.isinf(largest).any():
-            raise TraceError("Every instance needs a unit with a finite attention score.")
-        alpha = segment_softmax(a, starts)
-        if weights is not None:
-            given = _floats("attention_weights", weights)
-            _check_vector("attention_weights", given, starts)
-            if not torch.allclose(given, alpha, rtol=0, atol=SUM_TOLERANCE):
-                raise TraceError("attention_weights are not the softmax of attention_scores; give one of the two.")
-        return a, alpha
-    if weights is None:
+    if scores is None and weights is None:
         raise TraceError("Give attention_scores, or attention_weights where the scores are not known.")
+    if scores is None:
+        assert weights is not None
+        alpha = _own_weights(starts, weights)
+        return alpha.log(), alpha
+    a = _floats("attention_scores", scores)
+    _check_vector("attention_scores", a, starts)
+    if torch.isinf(torch.segment_reduce(a, "max", offsets=starts)).any():
+        raise TraceError("Every instance needs a unit with a finite attention score.")
+    alpha = segment_softmax(a, starts)
+    if weights is not None:
+        given = _floats("attention_weights", weights)
+        _check_vector("attention_weights", given, starts)
+        largest = float(a[a.isfinite()].abs().max())  # a rounding of the scores by δ moves a weight by δ/2 at most
+        slack = SUM_TOLERANCE + _epsilon(weights) + _epsilon(scores) * largest / 2
+        if not torch.allclose(given, alpha, rtol=0, atol=slack):
+            raise TraceError("attention_weights are not the softmax of attention_scores; give one of the two.")
+    return a, alpha
+
+
+def _own_weights(starts: Tensor, weights: Array) -> Tensor:
+    """Weights without scores. Rounded to half precision they need not sum to one, and are divided by their sum."""
     alpha = _floats("attention_weights", weights)
     _check_vector("attention_weights", alpha, starts)
     if (alpha < 0).any():
         raise TraceError("attention_weights must not be negative.")
     sums = torch.segment_reduce(alpha, "sum", offsets=starts)
-    wrong = ((sums - 1).abs() > SUM_TOLERANCE).nonzero().squeeze(1)
+    rounding = _epsilon(weights)
+    wrong = ((sums - 1).abs() > max(SUM_TOLERANCE, rounding)).nonzero().squeeze(1)
     if len(wrong):
         first = int(wrong[0])
         raise TraceError(f"attention_weights must sum to one; those of instance {first} sum to {float(sums[first])!r}.")
-    return alpha.log(), alpha
+    return alpha / sums[segments_of(starts)] if rounding > SUM_TOLERANCE else alpha
 
 
 def _check_vector(name: str, values: Tensor, starts: Tensor) -> None:
@@ -225,11 +253,8 @@ def _check_vector(name: str, values: Tensor, starts: Tensor) -> None:
 def _labels(labels: Array | None, instances: int, classes: int) -> Int[Tensor, " instances"] | None:
     if labels is None:
         return None
-    raw = np.asarray(_plain(labels))
-    if raw.ndim != 1 or not np.issubdtype(raw.dtype, np.integer):
-        raise TraceError("labels must be whole numbers, the class number of each instance.")
-    _check_length("labels", len(raw), "instance", instances)
-    numbers = torch.from_numpy(raw.astype(np.int64))
+    numbers = _whole_numbers(labels, "labels must be whole numbers, the class number of each instance.")
+    _check_length("labels", len(numbers), "instance", instances)
     if len(numbers) and not (int(numbers.min()) >= 0 and int(numbers.max()) < classes):
         raise TraceError(
             f"labels must lie between 0 and {classes - 1}; they go from {numbers.min()} to {numbers.max()}."
@@ -237,109 +262,66 @@ def _labels(labels: Array | None, instances: int, classes: int) -> Int[Tensor, "
     return numbers
 
 
-def _writer(path: Path) -> Callable[[Trace, Path], None]:
-    return _by_suffix(path, {".safetensors": _write_safetensors, ".parquet": _write_parquet})
+def _epsilon(values: Array | None) -> float:
+    """The relative rounding of the type these numbers come in; lists and whole numbers count as exact."""
+    if isinstance(values, Tensor):
+        return torch.finfo(values.dtype).eps if values.is_floating_point() else 0.0
+    kind = getattr(values, "dtype", None)
+    return float(np.finfo(kind).eps) if isinstance(kind, np.dtype) and kind.kind == "f" else 0.0
 
 
-def _reader(path: Path) -> Callable[[Path], Trace]:
-    reader = _by_suffix(path, {".safetensors": _read_safetensors, ".parquet": _read_parquet})
-    if not path.is_file():
-        raise TraceError(f"There is no trace file '{path}'.")
-    return reader
+def _tolerance(*given: Array | None) -> float:
+    """How far outputs may lie from those of the trace, relative to |b| + Σ α_i |z_i|: half the digits of the type.
+
+    The coarsest type counts, float32 at best: the numbers of a float32 model often arrive as Python floats. Its sums
+    over hundreds of features partly cancel, which costs digits; a readout that is not affine is off by far more.
+    """
+    return math.sqrt(max(torch.finfo(torch.float32).eps, *map(_epsilon, given)))
 
 
-def _by_suffix(path: Path, functions: dict[str, F]) -> F:
-    if path.suffix not in functions:
-        raise TraceError(f"A trace file ends in {' or '.join(functions)}, not in '{path.suffix}'.")
-    return functions[path.suffix]
+def _check_outputs(trace: Trace, logits: Array | None, probabilities: Array | None, tolerance: float) -> None:
+    """The model's outputs must be those of the trace: otherwise its readout is not affine in the pooled vector."""
+    if logits is None and probabilities is None:
+        return
+    size = trace.attention_weights[:, None] * trace.polarity_scores.abs()
+    scale = trace.bias.abs() + size.new_zeros(len(trace), len(trace.bias)).index_add_(0, trace.segments, size)
+    slack = tolerance * scale.amax(1, keepdim=True)
+    if logits is not None:
+        given = _outputs(trace, "logits", logits)
+        both = torch.cat([torch.zeros_like(given), given], 1) if given.shape[1] == 1 else given
+        _check_same("logits", "bias + Σ α_i z_i gives", trace, both, trace.logits, slack)
+    if probabilities is not None:  # a change of the logits by δ moves a probability by δ/2 at most
+        given = _outputs(trace, "probabilities", probabilities)
+        both = torch.cat([1 - given, given], 1) if given.shape[1] == 1 else given
+        slack = slack.clamp(min=tolerance) / 2
+        _check_same("probabilities", "softmax(bias + Σ α_i z_i) gives", trace, both, trace.probabilities, slack)
 
 
-def _write_safetensors(trace: Trace, path: Path) -> None:
-    tensors = {
-        "offsets": trace.offsets,
-        "attention_scores": trace.attention_scores,
-        "polarity_scores": trace.polarity_scores,
-        "bias": trace.bias,
-    }
-    if trace.labels is not None:
-        tensors["labels"] = trace.labels
-    if trace.units is not None:  # as bytes of JSON: the header, where text would go, is limited to 100 MB
-        tensors["units"] = torch.frombuffer(bytearray(json.dumps(list(trace.units)).encode()), dtype=torch.uint8)
-    metadata = {"class_names": json.dumps(trace.class_names)}
-    with replacing(path) as temporary:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata)
-
-
-def _read_safetensors(path: Path) -> Trace:
-    try:
-        with safe_open(path, framework="pt") as file:
-            found: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            if "units" in found:
-                found["units"] = json.loads(found["units"].numpy().tobytes())
-            if "class_names" in (file.metadata() or {}):
-                found["class_names"] = json.loads(file.metadata()["class_names"])
-    except (SafetensorError, ValueError, OSError) as error:
-        raise TraceError(f"'{path}' is not a readable safetensors file: {error}.") from error
-    return _from_columns(path, found)
-
-
-def _write_parquet(trace: Trace, path: Path) -> None:
-    starts = pa.array(trace.offsets.numpy(), pa.int32() if int(trace.offsets[-1]) < 2**31 else pa.int64())
-    list_of = pa.ListArray if starts.type == pa.int32() else pa.LargeListArray
-    rows = pa.FixedSizeListArray.from_arrays(pa.array(trace.polarity_scores.reshape(-1).numpy()), len(trace.bias))
-    columns = {
-        "attention_scores": list_of.from_arrays(starts, pa.array(trace.attention_scores.numpy())),
-        "polarity_scores": list_of.from_arrays(starts, rows),
-    }
-    if trace.labels is not None:
-        columns["label"] = pa.array(trace.labels.numpy())
-    if trace.units is not None:
-        columns["units"] = list_of.from_arrays(starts, pa.array(list(trace.units), pa.string()))
-    metadata = {"bias": json.dumps(trace.bias.tolist()), "class_names": json.dumps(trace.class_names)}
-    with replacing(path) as temporary:
-        pq.write_table(pa.table(columns).replace_schema_metadata(metadata), temporary)
-
-
-def _read_parquet(path: Path) -> Trace:
-    try:
-        table = pq.read_table(path)
-        metadata = {
-            name.decode(): json.loads(value)
-            for name, value in (table.schema.metadata or {}).items()
-            if name.decode() in _NAMES
-        }
-    except (pa.ArrowException, json.JSONDecodeError, OSError) as error:
-        raise TraceError(f"'{path}' is not a readable Parquet file: {str(error).rstrip('.')}.") from error
-    columns = {name: table.column(name).combine_chunks() for name in table.column_names if name in _LIST_COLUMNS}
-    found: dict[str, Any] = dict(metadata)
-    for name, column in columns.items():
-        found.setdefault("offsets", np.concatenate([[0], np.cumsum(np.diff(column.offsets.to_numpy()))]))
-        found[name] = _flat(column)
-    if "label" in table.column_names:
-        found["labels"] = table.column("label").to_numpy()
-    return _from_columns(path, found)
-
-
-def _flat(column: Any) -> Any:
-    """All values of a list column; a list of lists becomes a two-dimensional array."""
-    values = column.flatten()
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        return values.to_pylist()
-    if pa.types.is_nested(values.type):
-        return np.array(values.to_pylist(), dtype=np.float64)
-    return values.to_numpy(zero_copy_only=False)
-
-
-_NAMES = ("bias", "class_names", "units")
-_LIST_COLUMNS = ("attention_scores", "attention_weights", "polarity_scores", "units")
-
-
-def _from_columns(path: Path, found: dict[str, Any]) -> Trace:
-    wanted = ("offsets", "polarity_scores", "bias")
-    missing = [name for name in wanted if name not in found]
-    if missing:
+def _outputs(trace: Trace, name: str, values: Array) -> Tensor:
+    """One row per instance; of two classes the second alone is enough, as one column or flat."""
+    given = _floats(name, values)
+    if given.ndim == 1 and len(trace.bias) == 2:
+        given = given[:, None]
+    widths = (1, 2) if len(trace.bias) == 2 else (len(trace.bias),)
+    if given.ndim != 2 or len(given) != len(trace) or given.shape[1] not in widths:
         raise TraceError(
-            f"'{path}' lacks {', '.join(missing)}; a trace needs scores or weights, polarity_scores, bias."
+            f"{name} must be [instances, classes], here {[len(trace), len(trace.bias)]}; got {list(given.shape)}."
         )
-    optional = ("attention_scores", "attention_weights", "labels", "units", "class_names")
-    return Trace.from_arrays(**{name: found[name] for name in (*wanted, *optional) if name in found})
+    return given
+
+
+def _check_same(name: str, what: str, trace: Trace, given: Tensor, made: Tensor, slack: Tensor) -> None:
+    excess = (given - made).abs() - slack
+    wrong = (excess > 0).any(1).nonzero().squeeze(1)
+    if not len(wrong):
+        return
+    first = int(wrong[0])
+    k = int(excess[first].argmax())
+    raise TraceError(
+        f"{name} are not those of the trace: for instance {first}, class '{trace.class_names[k]}', "
+        f"{what} {float(made[first, k]):.6g}, the model {float(given[first, k]):.6g}. Erasure needs a readout that is "
+        "affine in the pooled vector: logits = W Σ α_i h_i + b, with z_i = W h_i. Check that dropout is off, that the "
+        "scores are those that the softmax sees, and that half precision is not too coarse. If a nonlinear layer or a "
+        "normalisation follows the pooling, there are no such z_i: train the model with a linear readout on the "
+        "pooled vector."
+    )

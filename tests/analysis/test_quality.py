@@ -59,6 +59,19 @@ def test_both_conventions_are_reported_and_what_they_leave_out() -> None:
     assert only(summary, ranking="gradient", convention="common")["mean_fraction"] == pytest.approx(0.5)
 
 
+def test_chance_does_not_choose_the_common_instances() -> None:
+    """The second order never flips the second text: that counts as all of its ten units, and as all of the weight."""
+    several = pd.concat([table([2, 6], [10, 10]).assign(order=0), table([6, None], [10, 10]).assign(order=1)])
+    summary = flip_summary({"random": several, "attention": table([3, 5], [10, 10])})
+    common, own = (only(summary, ranking="random", convention=convention) for convention in ("common", "own"))
+    assert (common["instances"], common["never"]) == (2, 0.5)
+    assert common["mean_fraction"] == pytest.approx((0.2 + 0.6 + 0.6 + 1.0) / 4)
+    assert common["mean_mass"] == pytest.approx((0.5 + 0.5 + 0.5 + 1.0) / 4)
+    assert own["mean_fraction"] == pytest.approx((0.2 + 0.6 + 0.6) / 3)
+    assert only(summary, ranking="attention", convention="common")["instances"] == 2
+    assert pairwise_wins({"random": several, "attention": table([3, 7], [10, 10])})["second_wins"].tolist() == [2]
+
+
 def test_fractions_are_distributed() -> None:
     shares = fraction_distribution(TABLES, [0.3, 0.5]).set_index(["ranking", "convention", "threshold"])["share"]
     assert shares[("attention", "own", 0.3)] == pytest.approx(2 / 3)
@@ -123,6 +136,8 @@ def test_random_orders_count_by_their_mean_and_must_all_attain() -> None:
 def test_tables_of_different_instances_are_refused() -> None:
     with pytest.raises(InputError, match="same instances"):
         pairwise_wins({"a": table([1], [5]), "b": table([1, 1], [5, 5])})
+    with pytest.raises(InputError, match="same instances"):
+        pairwise_wins({"a": table([1, 1], [5, 5]), "b": table([1, 1], [5, 5]).assign(instance=[3, 4])})
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

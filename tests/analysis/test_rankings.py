@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -105,6 +107,43 @@ def test_underflowing_weights_are_still_told_apart() -> None:
     assert ranked(trace, "attention").tolist() == [3, 2, 1, 0]
     assert ranked(trace, "margin").tolist() == [3, 2, 1, 0]
     assert ranked(trace, "product").tolist() == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("mask", [-1e20, float(np.finfo(np.float32).min), -1e308, -np.inf])
+@pytest.mark.parametrize("name", ["attention", "gradient", "product", "margin"])
+def test_a_score_that_masks_leaves_the_order_of_the_others(name: str, mask: float) -> None:
+    """Whatever stands for minus infinity, in an instance of its own or beside others that are wide."""
+    scores = [0.0, 1.0, 2.0, mask, 0.0, -700.0, -650.0]
+    trace = Trace.from_arrays(
+        offsets=[0, 4, 7], attention_scores=scores, polarity_scores=[[0, 1.0], [0, 2], [0, 3], [0, 1]] + [[0, 1.0]] * 3,
+        bias=[0, 0.0],
+    )  # fmt: skip
+    expected = [4, 5, 6] if name == "gradient" else [4, 6, 5]
+    assert ranked(trace, name).tolist()[:3] == [2, 1, 0]
+    assert ranked(trace, name).tolist()[4:] == expected
+
+
+def test_the_gradient_ranks_units_of_a_decision_that_is_beyond_doubt() -> None:
+    """exp(−800) is no double: all gradients are zero, and yet they are not equal."""
+    trace = Trace.from_arrays(
+        offsets=[0, 3], attention_weights=[0.25, 0.25, 0.5], bias=[0.0, 0],
+        polarity_scores=[[0, 700.0], [0, 900], [0, 800]],
+    )  # fmt: skip
+    assert importance(trace, "gradient").tolist() == [0, 0, 0]
+    assert ranked(trace, "gradient").tolist() == [1, 2, 0]
+    assert ranked(trace, "product").tolist() == [2, 1, 0]
+
+
+def test_margins_that_rounding_makes_equal_are_told_apart() -> None:
+    """The double nearest 1/12 is less than it, so that three times it is less than ¼; unit 0 has no weight."""
+    twelfth = 1 / 12
+    trace = Trace.from_arrays(
+        offsets=[0, 4], attention_weights=[0.0, twelfth, 0.25, 1 - twelfth - 0.25], bias=[0.0, 0],
+        polarity_scores=[[0.0, 9], [0, 3], [0, 1], [0, -0.5]],
+    )  # fmt: skip
+    assert Fraction(twelfth) * 3 < Fraction(1, 4)
+    assert importance(trace, "margin")[1] == importance(trace, "margin")[2]
+    assert ranked(trace, "margin").tolist() == [2, 1, 3, 0]
 
 
 def test_random_orders_follow_from_the_seed_and_differ() -> None:

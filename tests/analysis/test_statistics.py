@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.analysis.statistics import area, bootstrap, mean_over_seeds, share
+from heedful.analysis.statistics import area, bootstrap, mean_over_seeds, paired_difference, share
 from heedful.errors import InputError
 
 
@@ -17,6 +17,62 @@ def test_wilson_interval_by_hand() -> None:
     centre, shrink = 0.8 + z**2 / 20, 1 + z**2 / 10
     half = z * np.sqrt(0.8 * 0.2 / 10 + z**2 / 400)
     assert (found.low, found.high) == pytest.approx(((centre - half) / shrink, (centre + half) / shrink), abs=1e-12)
+
+
+def test_an_interval_can_be_had_at_another_level() -> None:
+    """At the level of a standard normal's central 1 − 2·Φ(−3), Wilson's and Student's intervals have z = 3."""
+    level = 1 - 2 * float(stats.norm.cdf(-3.0))
+    found = share(8, 10, level=level)
+    half = 3 * np.sqrt(0.8 * 0.2 / 10 + 9 / 400)
+    assert (found.low, found.high) == pytest.approx(((0.8 + 9 / 20 - half) / 1.9, (0.8 + 9 / 20 + half) / 1.9))
+    values = np.array([1.0, 2.0, 6.0])
+    low, high = stats.t.interval(0.99, 2, loc=3.0, scale=stats.sem(values))
+    found = mean_over_seeds(values, level=0.99)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    sample = np.arange(10.0)
+    narrow, wide = (bootstrap(lambda part: float(part.mean()), sample, level=level) for level in (0.5, 0.99))
+    assert wide.low < narrow.low < 4.5 < narrow.high < wide.high
+
+
+@pytest.mark.parametrize(("gained", "lost", "one_sided"), [(5, 0, False), (6, 0, True), (8, 1, True), (8, 2, False)])
+def test_a_paired_difference_leaves_out_zero_only_where_the_sign_test_rejects(
+    gained: int, lost: int, one_sided: bool
+) -> None:
+    found, mirrored = (paired_difference(gained=g, lost=m, pairs=100) for g, m in ((gained, lost), (lost, gained)))
+    assert (stats.binomtest(gained, gained + lost).pvalue < 0.05) == one_sided == (found.low > 0)
+    assert found.value == (gained - lost) / 100
+    assert (mirrored.low, mirrored.high) == pytest.approx((-found.high, -found.low))
+
+
+def test_a_paired_difference_by_hand() -> None:
+    """20 and 10 of 98 pairs: p = .21, r = .11, and .1 + 1.96 √((.32 − .01) / 100) exceeds the exact high end.
+
+    The exact low end is smaller: Clopper and Pearson's of 20 in 30 is a quantile of the beta distribution (20, 11).
+    """
+    found = paired_difference(gained=20, lost=10, pairs=98)
+    high = 0.1 + 1.959963985 * np.sqrt(0.31 / 100)
+    low = 30 / 98 * (2 * stats.beta.ppf(0.025, 20, 11) - 1)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    nothing = paired_difference(gained=0, lost=0, pairs=98)
+    assert (nothing.value, nothing.high, nothing.low) == pytest.approx(
+        (0, 1.96 * 0.02**0.5 / 10, -nothing.high), abs=1e-5
+    )
+    with pytest.raises(InputError, match="3 and 2 of 4"):
+        paired_difference(gained=3, lost=2, pairs=4)
+
+
+@pytest.mark.parametrize(("pairs", "gains", "losses"), [(10, 0.3, 0.1), (20, 0.2, 0.2)])
+def test_the_interval_of_a_paired_difference_covers_the_truth(pairs: int, gains: float, losses: float) -> None:
+    """Summed over everything that may be drawn."""
+    covered = 0.0
+    for gained in range(pairs + 1):
+        for lost in range(pairs + 1 - gained):
+            found = paired_difference(gained=gained, lost=lost, pairs=pairs)
+            drawn = stats.multinomial.pmf(
+                [gained, lost, pairs - gained - lost], pairs, [gains, losses, 1 - gains - losses]
+            )
+            covered += drawn * (found.low - 1e-12 <= gains - losses <= found.high + 1e-12)
+    assert 0.95 <= covered < 0.99
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=12), st.lists(st.integers(-3, 3), min_size=1, max_size=12))

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from heedful.config import ModelSettings
 from heedful.errors import InputError
+from heedful.models.attention import AdditiveAttention
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier, HierarchicalClassifier, Interface, make_classifier
 from heedful.probes.scores import token_scores
@@ -17,6 +18,7 @@ from heedful.text.ragged import Batch, Sentences, offsets_of
 from heedful.tracing import trace, trace_texts, word_weights
 from heedful.training.loop import fit
 from tests.models.test_classifier import make_model
+from tests.oracles import classifiers
 
 WORDS: dict[str, Any] = {
     "structure": "hierarchical",
@@ -31,12 +33,13 @@ def han(encoder: str, classes: int = 3) -> HierarchicalClassifier:
     settings = ModelSettings.of(
         {"embedding_size": 4, "hidden_size": 6, "encoder": encoder, "score_scale": 1.0, **WORDS}
     )
-    model = make_classifier(plain.interface, settings, torch.Generator().manual_seed(3)).double()
+    generator = torch.Generator().manual_seed(3)
+    model = make_classifier(plain.interface, settings, generator).double()
     assert isinstance(model, HierarchicalClassifier)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith("bias"):
-                parameter.uniform_(-0.5, 0.5)
+                parameter.uniform_(-0.5, 0.5, generator=generator)
     return model
 
 
@@ -84,17 +87,20 @@ def test_logits_are_those_of_two_levels_of_attention(encoder: str, classes: int)
         torch.testing.assert_close(found[row], expected, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("encoder", ["none", "gru"])
+@pytest.mark.parametrize("encoder", ["none", "gru", "conv"])
 def test_word_weights_are_the_softmax_within_each_sentence(encoder: str) -> None:
     model = han(encoder)
     documents = [[[1, 2, 2], [5]], [[3, 1, 4, 1]]]
     found = model.word_weights(documents_of_sentences(documents))
+    parameters, attention = dict(model.named_parameters()), model.word_attention
+    assert isinstance(attention, AdditiveAttention)
+    assert attention.bias is not None
     expected = []
     for sentence in (sentence for document in documents for sentence in document):
-        hidden = encode(model.embedding[torch.tensor(sentence)], model.word_encoder)
-        inner = [model.word_attention.context_vector @ torch.tanh(model.word_attention.projection @ h + b)  # type: ignore[operator]
-                 for h in hidden for b in [model.word_attention.bias]]  # fmt: skip
-        expected.append(torch.softmax(torch.stack(inner), 0))
+        words = [model.embedding[token] for token in sentence]
+        hidden = classifiers.encode(words, parameters, "word_encoder", encoder)
+        scores = [torch.tanh(attention.projection @ h + attention.bias) @ attention.context_vector for h in hidden]
+        expected.append(torch.softmax(torch.stack(scores), 0))
     torch.testing.assert_close(found, torch.cat(expected), atol=1e-12, rtol=0)
 
 

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 import torch
 
+from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.studies.audit_erasure import (
-    ERASURE_CLAIMS,
     erase_attention,
     erasure_words,
     sample_instances,
@@ -101,7 +101,7 @@ def test_a_sample_holds_whole_instances_in_their_order() -> None:
 def test_an_erasure_has_its_verdicts_and_says_what_it_left_out() -> None:
     found = erase_attention(trace_of(40), most=20, unit="sentences")
     assert found.notice == "Of 40 test texts 20 were drawn for this."
-    assert {verdict.claim for verdict in found.verdicts} == set(ERASURE_CLAIMS)
+    assert {verdict.claim for verdict in found.verdicts} == set(OF_ONE_MODEL)
     assert set(found.tables) == {"single", "flips"}
     assert "of a text's sentences" in found.words or "its sentences" in found.words
     assert erase_attention(trace_of(20)).notice == ""

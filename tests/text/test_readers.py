@@ -247,6 +247,13 @@ def test_few_rows_are_refused() -> None:
         load_corpus((list("abcd"), [0, 0, 1, 1]))
 
 
+@pytest.mark.parametrize("distinct", [1, 2])
+def test_copies_of_too_few_texts_are_refused(distinct: int) -> None:
+    texts = [f"text {row % distinct}" for row in range(30)]
+    with pytest.raises(DataError, match=rf"The 30 texts are copies of {distinct}; .* need 3 different ones"):
+        load_corpus((texts, [row % 2 for row in range(30)]))
+
+
 def test_one_class_is_refused() -> None:
     with pytest.raises(DataError, match=r"at least two classes .* has one: 'same'"):
         load_corpus((TEXTS, ["same"] * 20))

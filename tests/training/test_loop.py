@@ -1,12 +1,15 @@
 """`fit`: learns what was planted, same seed same bits, chooses the first best epoch, and tells its observers."""
 
 import inspect
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor, nn
 
 from heedful.analysis.statistics import area
 from heedful.config import ModelSettings, TrainingSettings
@@ -15,11 +18,17 @@ from heedful.models.classifier import Interface
 from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
+from heedful.text.ragged import Batch
 from heedful.text.synthetic import binary, multi
+from heedful.text.tokenize import Tokenizer
+from heedful.text.vocabulary import Vocabulary
 from heedful.training.events import EpochDone, Event, StepDone
 from heedful.training.loop import fit, training_step
-from heedful.training.metrics import evaluate
+from heedful.training.metrics import Quality, evaluate
 from heedful.training.state import TrainingState
+from tests.models.test_hierarchical import documents_of_sentences
+from tests.oracles.adam import LiteralAdam
+from tests.oracles.classifiers import literal_logits
 
 QUICK: dict[str, Any] = {"embedding_size": 16, "hidden_size": 16, "epochs": 3, "batch_size": 50}
 
@@ -222,3 +231,129 @@ def test_evaluation_is_that_of_the_logits(corpus: Corpus) -> None:
     quality = evaluate(model, corpus.dev)
     assert quality.accuracy == pytest.approx(float((logits.argmax(1) == corpus.dev.labels).double().mean()), abs=1e-12)
     assert quality.loss == pytest.approx(float(F.cross_entropy(logits, corpus.dev.labels)), rel=1e-5)
+
+
+def _scripted(corpus: Corpus, accuracies: list[float], **settings: Any) -> tuple[list[list[float]], pd.DataFrame]:
+    """A training whose dev accuracies are given: all rates of the optimiser's groups in each epoch, and its history."""
+    import heedful.training.loop as loop
+
+    used: dict[int, set[tuple[float, ...]]] = {}
+    original = loop.training_step
+    script = iter(accuracies)
+
+    def watched(state: TrainingState, *rest: Any) -> float:
+        loss = original(state, *rest)
+        used.setdefault(state.epoch, set()).add(tuple(group["lr"] for group in state.optimizer.param_groups))
+        return loss
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "training_step", watched)
+        patch.setattr(loop, "evaluate", lambda *_: Quality(loss=1.0, accuracy=next(script)))
+        tiny: dict[str, Any] = {"embedding_size": 2, "batch_size": 300, "attention": "additive", "optimizer": "adam"}
+        model = fit(corpus, **{**tiny, "learning_rate": 0.08, "learning_rate_decay": 0.0, **settings})
+    return [[rate for rates in used[epoch] for rate in rates] for epoch in sorted(used)], model.history
+
+
+@pytest.mark.parametrize(
+    ("plateau", "rates"),
+    [
+        (None, [0.08] * 9),
+        (1, [0.08, 0.08, 0.08, 0.04, 0.02, 0.02, 0.01, 0.005, 0.0025]),
+        (2, [0.08, 0.08, 0.08, 0.08, 0.04, 0.04, 0.04, 0.02, 0.02]),
+        (3, [0.08] * 8 + [0.04]),
+    ],
+)
+def test_the_optimiser_steps_with_half_the_rate_after_each_plateau(
+    corpus: Corpus, plateau: int | None, rates: list[float]
+) -> None:
+    """Best are the epochs 1, 2 and 5; the epochs 3 and 6 only equal the best. Both groups have the same rate."""
+    accuracies = [0.5, 0.6, 0.6, 0.55, 0.7, 0.7, 0.1, 0.2, 0.3]
+    used, _ = _scripted(corpus, accuracies, plateau=plateau, epochs=9)
+    assert used == [[rate, rate] for rate in rates]
+
+
+@pytest.mark.parametrize(("patience", "epochs"), [(1, 3), (2, 4), (3, 8), (4, 9), (None, 10)])
+def test_patience_ends_training_so_many_epochs_after_the_first_best(
+    corpus: Corpus, patience: int | None, epochs: int
+) -> None:
+    """Best are the epochs 2 and 5; to equal the best is not to beat it."""
+    accuracies = [0.5, 0.6, 0.6, 0.55, 0.7, 0.7, 0.1, 0.2, 0.7, 0.4]
+    used, history = _scripted(corpus, accuracies, patience=patience, plateau=1, epochs=10)
+    assert history["dev_accuracy"].tolist() == accuracies[:epochs]
+    assert len(used) == epochs
+
+
+def _han(tokens: int, **training: Any) -> tuple[TrainingState, TrainingSettings]:
+    """A small HAN in double precision with all biases and so many tokens, about to be trained."""
+    settings = TrainingSettings.of({"learning_rate_decay": 0.0, **training})
+    interface = Interface(
+        vocabulary=Vocabulary.of(f"w{n}" for n in range(tokens - 1)),
+        tokenizer=Tokenizer(),
+        class_names=("a", "b", "c"),
+    )
+    model = ModelSettings.of(
+        {"structure": "hierarchical", "attention": "additive", "encoder": "gru", "embedding_size": 3, "hidden_size": 4,
+         "dropout": 0.0, "score_scale": 1.0, "attention_bias": True, "readout_bias": True}
+    )  # fmt: skip
+    state = TrainingState.start(interface, model, settings)
+    state.model.double()
+    return state, settings
+
+
+def _batch(documents: list[list[list[int]]], labels: list[int]) -> Batch:
+    return replace(documents_of_sentences(documents), labels=torch.tensor(labels))
+
+
+def _literal_gradients(state: TrainingState, documents: list[list[list[int]]], labels: list[int]) -> dict[str, Tensor]:
+    """Of the mean cross-entropy, dense, by autograd through the literal forward pass."""
+    leaves = {name: p.detach().clone().requires_grad_() for name, p in state.model.named_parameters()}
+    logits = literal_logits(leaves, documents, encoder="gru", hierarchical=True)
+    losses = [-torch.log_softmax(row, 0)[label] for row, label in zip(logits, labels, strict=True)]
+    gradients = torch.autograd.grad(torch.stack(losses).mean(), list(leaves.values()))
+    return dict(zip(leaves, gradients, strict=True))
+
+
+@pytest.mark.parametrize(("scale", "clipped"), [(300.0, True), (1.0, False)])
+def test_a_step_is_clipped_as_torch_clips_dense_gradients(scale: float, clipped: bool) -> None:
+    """A step of SGD at rate 1 is the gradient itself. Words repeat, within documents and between them."""
+    state, settings = _han(8, optimizer="sgd", learning_rate=1.0, clip=10.0)
+    with torch.no_grad():
+        state.model.readout_weight.mul_(scale)
+    before = {name: p.detach().clone() for name, p in state.model.named_parameters()}
+    documents, labels = [[[1, 2, 2], [5]], [[2, 1, 4]]], [0, 2]
+    copies = {name: nn.Parameter(value.clone()) for name, value in before.items()}
+    for name, gradient in _literal_gradients(state, documents, labels).items():
+        copies[name].grad = gradient
+    norm = float(nn.utils.clip_grad_norm_(copies.values(), 10.0))
+    assert (norm > 20) == clipped
+    training_step(state, _batch(documents, labels), settings)
+    assert state.model.embedding.grad is not None
+    assert state.model.embedding.grad.is_sparse
+    steps = {name: before[name] - p.detach() for name, p in state.model.named_parameters()}
+    joint = float(torch.cat([step.flatten() for step in steps.values()]).norm())
+    assert joint == pytest.approx(10.0 if clipped else norm, rel=1e-12)
+    for name, step in steps.items():
+        # torch divides by the norm plus 1e-6
+        torch.testing.assert_close(step, copies[name].grad, atol=1e-13, rtol=1e-6 / norm + 1e-11)
+
+
+def test_three_steps_of_adam_are_those_of_the_formula_for_used_and_unused_words() -> None:
+    """Moments of a word decay, and move it, in steps that do not use it; a word that was never used stays."""
+    state, settings = _han(8, optimizer="adam", learning_rate=0.01)
+    literal = LiteralAdam(rate=0.01)
+    values = {name: p.detach().clone() for name, p in state.model.named_parameters()}
+    tables = [values["embedding"]]
+    steps: list[tuple[list[list[list[int]]], list[int]]] = [
+        ([[[1, 2, 2], [5]], [[2, 1]]], [0, 2]),
+        ([[[3, 3]], [[4], [1, 3]]], [1, 0]),
+        ([[[4, 1, 4]]], [2]),
+    ]
+    for documents, labels in steps:
+        values = literal.update(values, _literal_gradients(state, documents, labels))
+        training_step(state, _batch(documents, labels), settings)
+        tables.append(values["embedding"])
+        for name, parameter in state.model.named_parameters():
+            torch.testing.assert_close(parameter.detach(), values[name], atol=1e-12, rtol=0)
+    moved = [[bool((after[word] != before[word]).all()) for word in (2, 3, 6)] for before, after in pairwise(tables)]
+    assert moved == [[True, False, False], [True, True, False], [True, True, False]]
+    assert torch.equal(state.model.embedding[6].detach(), tables[0][6])

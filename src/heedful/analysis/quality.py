@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from scipy.stats import binomtest
 
+from heedful.analysis.rankings import RANKINGS
 from heedful.errors import InputError
 
 Tables = Mapping[str, pd.DataFrame]
@@ -21,41 +22,72 @@ THRESHOLDS = (0.1, 0.25, 0.5, 0.75, 0.9)
 def flip_summary(tables: Tables) -> pd.DataFrame:
     """Per ranking and convention how many instances count and which do not, the fractions and the mass erased.
 
-    `one_unit` and `never` are left out in either convention; `over_half` is the share that loses more than half.
+    `one_unit` and `never` are not of the convention `own`; of several random orders `never` is the mean, and
+    `instances` are those that count in any order. `over_half` is the share that loses more than half.
     """
+    kept = {"own": {name: _flipped(table) for name, table in tables.items()}, "common": on_common(tables)}
     rows = []
-    for name, convention, table, kept in _conventions(tables):
-        rows.append(
-            {
-                "ranking": name,
-                "convention": convention,
-                "instances": len(kept),
-                "one_unit": int((table["units"] == 1).sum()),
-                "never": int((table["erased"].isna() & (table["units"] > 1)).sum()),
-                "mean_fraction": kept["fraction"].mean(),
-                "median_fraction": kept["fraction"].median(),
-                "over_half": (kept["fraction"] > 0.5).mean(),
-                "mean_mass": kept["mass"].mean(),
-            }
-        )
+    for name, table in tables.items():
+        several = table[table["units"] > 1]
+        orders = len(table) / max(table["instance"].nunique(), 1)
+        for convention, counted in kept.items():
+            found = counted[name]
+            rows.append(
+                {
+                    "ranking": name,
+                    "convention": convention,
+                    "instances": found["instance"].nunique(),
+                    "one_unit": table.loc[table["units"] == 1, "instance"].nunique(),
+                    "never": int(several["erased"].isna().sum()) / max(orders, 1.0),
+                    "mean_fraction": found["fraction"].mean(),
+                    "median_fraction": found["fraction"].median(),
+                    "over_half": (found["fraction"] > 0.5).mean() if len(found) else float("nan"),
+                    "mean_mass": found["mass"].mean(),
+                    "median_mass": found["mass"].median(),
+                }
+            )
     return pd.DataFrame(rows)
 
 
 def fraction_distribution(tables: Tables, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
     """The share of instances that lose more than each fraction of their units before they flip (Figure 6's tail)."""
+    kept = {"own": {name: _flipped(table) for name, table in tables.items()}, "common": on_common(tables)}
     return pd.DataFrame(
         [
             {
                 "ranking": name,
                 "convention": convention,
                 "threshold": threshold,
-                "instances": len(kept),
-                "share": (kept["fraction"] > threshold).mean(),
+                "instances": counted[name]["instance"].nunique(),
+                "share": (counted[name]["fraction"] > threshold).mean() if len(counted[name]) else float("nan"),
             }
-            for name, convention, _, kept in _conventions(tables)
+            for name in tables
+            for convention, counted in kept.items()
             for threshold in thresholds
         ]
     )
+
+
+def on_common(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The rows of the instances of several units that every ranking flips.
+
+    Chance does not choose them: a random order that does not flip one counts as if everything had been erased.
+    """
+    fixed = [table for name, table in tables.items() if not _by_chance(name)]
+    sets = [set(_flipped(table)["instance"]) for table in fixed or tables.values()]
+    common = set.intersection(*sets) if sets else set()
+    return {name: _all_erased(table[table["instance"].isin(common)]) for name, table in tables.items()}
+
+
+def _by_chance(name: str) -> bool:
+    return name in RANKINGS and RANKINGS[name].chance
+
+
+def _all_erased(rows: pd.DataFrame) -> pd.DataFrame:
+    """With everything erased where nothing flips."""
+    mass = rows["mass"].where(rows["erased"].notna(), 1.0) if "mass" in rows else float("nan")
+    erased = rows["erased"].fillna(rows["units"])
+    return rows.assign(erased=erased, fraction=erased.astype(float) / rows["units"], mass=mass)
 
 
 def optimality_gaps(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
@@ -96,9 +128,13 @@ def ranking_quality(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
 def pairwise_wins(tables: Tables) -> pd.DataFrame:
     """Per pair of rankings how often each flips with fewer erasures, and the two-sided sign test on the wins.
 
-    On instances that both flip; of several random orders the mean counts.
+    On instances that both flip; of several random orders the mean counts, of one that does not flip all units.
     """
-    counts = _per_instance({name: table["erased"].astype(float) for name, table in tables.items()}, tables)
+    erased = {
+        name: (table["erased"].fillna(table["units"]) if _by_chance(name) else table["erased"]).astype(float)
+        for name, table in tables.items()
+    }
+    counts = _per_instance(erased, tables)
     rows = []
     for first, second in combinations(tables, 2):
         both = counts[[first, second]].dropna()
@@ -145,30 +181,10 @@ def pairwise_attainment(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _conventions(tables: Tables) -> list[tuple[str, str, pd.DataFrame, pd.DataFrame]]:
-    """Name, convention, all rows and the rows that count, with their fraction and mass."""
-    own = {name: _flipped(table) for name, table in tables.items()}
-    common = _common(tables)
-    return [
-        (name, convention, tables[name], kept if convention == "own" else kept[kept["instance"].isin(common)])
-        for name, kept in own.items()
-        for convention in ("own", "common")
-    ]
-
-
 def _flipped(table: pd.DataFrame) -> pd.DataFrame:
     kept = table[(table["units"] > 1) & table["erased"].notna()]
     mass = kept["mass"] if "mass" in kept else float("nan")
     return kept.assign(fraction=kept["erased"].astype(float) / kept["units"], mass=mass)
-
-
-def _common(tables: Tables) -> set[int]:
-    """The instances that every ranking flips, in every order."""
-    sets = [
-        set(table["instance"]) - set(table.loc[table["erased"].isna() | (table["units"] == 1), "instance"])
-        for table in tables.values()
-    ]
-    return set.intersection(*sets) if sets else set()
 
 
 def _per_instance(values: Mapping[str, Any], tables: Tables) -> pd.DataFrame:
@@ -178,9 +194,10 @@ def _per_instance(values: Mapping[str, Any], tables: Tables) -> pd.DataFrame:
         several = table["units"] > 1
         grouped = values[name][several].groupby(table.loc[several, "instance"])
         columns[name] = grouped.agg(lambda part: part.mean(skipna=False))
-    sizes = {len(column) for column in columns.values()}
-    if len(sizes) > 1:
-        raise InputError(f"The tables must be of the same instances; they have {sorted(sizes)} of more than one unit.")
+    first = next(iter(columns.values()), pd.Series(dtype=float))
+    if not all(column.index.equals(first.index) for column in columns.values()):
+        sizes = sorted({len(column) for column in columns.values()})
+        raise InputError(f"The tables must be of the same instances; they have {sizes} of more than one unit.")
     return pd.DataFrame(columns)
 
 

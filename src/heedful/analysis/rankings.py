@@ -2,6 +2,8 @@
 
 attention, gradient, product, random: Serrano & Smith 2019, section 4. polarity: Sun & Lu 2020. margin: ours, the
 contribution against the runner-up class, which attains the minimum on every binary instance.
+
+Importances may be too small for floating point, or too close; `keys` are numbers in the same order that are not.
 """
 
 from collections.abc import Callable
@@ -14,11 +16,14 @@ from torch import Tensor
 
 from heedful.analysis import loops
 from heedful.analysis.blocks import Block, ascending, at
-from heedful.analysis.decisions import all_blocks, decisions, logits, once_per_trace, wide
+from heedful.analysis.decisions import EPSILON, all_blocks, decisions, exact_terms, logits, once_per_trace, wide
 from heedful.errors import UnknownName
 from heedful.traces import Trace
 
 Factor = Callable[[Trace, np.random.Generator], Float[Tensor, " units"]]
+
+SURE = -70.0
+"""log(1 − p_y) below which gradients, and their products with weights, may underflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +34,10 @@ class Ranking:
     factor: Factor
     weighted: bool = False
     chance: bool = False
+    direction: Factor | None = None
+    """The factor times a positive number for each instance, where the factor itself underflows."""
+    exact: Callable[[Trace, Float[Tensor, " units"], Float[Tensor, " units"]], Float[Tensor, " units"]] | None = None
+    """From keys and factors to keys with rounding undone."""
 
     def importance(self, trace: Trace, *, seed: int = 0, order: int = 0) -> Float[Tensor, " units"]:
         """One number per unit, the larger the sooner erased."""
@@ -37,20 +46,21 @@ class Ranking:
 
     def keys(self, trace: Trace, *, seed: int = 0, order: int = 0) -> Float[Tensor, " units"]:
         """Numbers in the order of the importances, told apart even where the weights underflow."""
-        importance = self.importance(trace, seed=seed, order=order)
-        underflow = wide(trace)
-        if not self.weighted or not underflow.any():
-            return importance
-        factor = self.factor(trace, np.random.default_rng([seed, order]))
-        return torch.where(underflow[trace.segments], _signed_logarithms(factor, trace.attention_scores), importance)
+        factor = (self.direction or self.factor)(trace, np.random.default_rng([seed, order]))
+        keys = factor * trace.attention_weights if self.weighted else factor
+        underflow = wide(trace)[trace.segments]
+        if self.weighted and underflow.any():
+            keys[underflow] = _ranks(factor[underflow], trace.attention_scores[underflow])
+        return keys if self.exact is None else self.exact(trace, keys, factor)
 
 
-def _signed_logarithms(factor: Float[Tensor, " units"], scores: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
-    """Increases with factor · exp(score), and is zero where that is."""
+def _ranks(factor: Float[Tensor, " some"], scores: Float[Tensor, " some"]) -> Float[Tensor, " some"]:
+    """The place of each factor · exp(score) among all, equal ones at the same place; scores of any span."""
     sizes = factor.abs().log() + scores
-    zero = sizes == -torch.inf
-    lowest = sizes.where(~zero, torch.inf).min()
-    return torch.where(zero, 0, factor.sign() * (sizes - lowest + 1))
+    signs = factor.sign().where(sizes > -torch.inf, 0)
+    pairs = torch.stack([signs, signs * sizes.where(signs != 0, 0)], 1)
+    places: Tensor = pairs.unique(dim=0, return_inverse=True)[1]
+    return places.to(factor.dtype)
 
 
 def _attention(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
@@ -65,18 +75,36 @@ def attention_gradients(trace: Trace) -> Float[Tensor, " units"]:
     Every unit is summed the same way: a matrix product rounds differently at different places, and equal units would
     no longer tie.
     """
-    chosen = decisions(trace)
     probabilities = logits(trace).softmax(1)
-    shares = probabilities * probabilities.gather(1, chosen[:, None])
+    return _differences(trace, probabilities * probabilities.gather(1, decisions(trace)[:, None]))
+
+
+def _differences(trace: Trace, shares: Float[Tensor, "instances classes"]) -> Float[Tensor, " units"]:
+    """Σ_{k≠y} shares_k (z_iy − z_ik)"""
     found = np.empty(len(trace.attention_scores))
-    given = (trace.offsets, trace.polarity_scores, shares, chosen)
+    given = (trace.offsets, trace.polarity_scores, shares, decisions(trace))
     loops.gradients(*(tensor.numpy(force=True) for tensor in given), found)
     return torch.from_numpy(found).to(shares.device)
+
+
+@once_per_trace
+def gradient_directions(trace: Trace) -> Float[Tensor, " units"]:
+    """The gradient, divided by p_y (1 − p_y) in instances so sure that it is nearly zero everywhere."""
+    others = logits(trace).scatter(1, decisions(trace)[:, None], -torch.inf)
+    sure = others.logsumexp(1) - logits(trace).logsumexp(1) < SURE
+    if not sure.any():
+        return attention_gradients(trace)
+    return torch.where(sure[trace.segments], _differences(trace, others.softmax(1)), attention_gradients(trace))
 
 
 def _gradient(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
     """∂d/∂α_i"""
     return attention_gradients(trace)
+
+
+def _direction(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
+    """∂d/∂α_i but for a positive factor of the instance"""
+    return gradient_directions(trace)
 
 
 def _random(trace: Trace, generator: np.random.Generator) -> Float[Tensor, " units"]:
@@ -92,10 +120,47 @@ def _polarity(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
 
 def _margin(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
     """z_iy − z_ik + b_y − b_k with k the runner-up"""
-    chosen = decisions(trace)
-    second = logits(trace).scatter(1, chosen[:, None], -torch.inf).argmax(1)
+    chosen, second = decisions(trace), runners_up(trace)
     differences = _polarity_of(trace, chosen) - _polarity_of(trace, second)
     return differences + (trace.bias[chosen] - trace.bias[second])[trace.segments]
+
+
+@once_per_trace
+def runners_up(trace: Trace) -> Int[Tensor, " instances"]:
+    """The class with the second largest logit."""
+    return logits(trace).scatter(1, decisions(trace)[:, None], -torch.inf).argmax(1)
+
+
+def _exact_margins(
+    trace: Trace, keys: Float[Tensor, " units"], factor: Float[Tensor, " units"]
+) -> Float[Tensor, " units"]:
+    """Margins told apart as the whole numbers they stand for, where rounding cannot; what has no weight comes last."""
+    keys = keys.masked_fill(trace.attention_scores == -torch.inf, -torch.inf)
+    chosen, second = decisions(trace), runners_up(trace)
+    for instance in _close(trace, keys, factor):
+        where, terms = trace.instance(instance), exact_terms(trace, instance)
+        margins = terms[:, int(chosen[instance])] - terms[:, int(second[instance])]
+        places = {margin: float(place) for place, margin in enumerate(sorted(set(margins.tolist())))}
+        exact = torch.tensor([places[margin] for margin in margins.tolist()], dtype=keys.dtype, device=keys.device)
+        keys[where] = exact.where(keys[where] > -torch.inf, -torch.inf)
+    return keys
+
+
+def _close(trace: Trace, keys: Float[Tensor, " units"], factor: Float[Tensor, " units"]) -> list[int]:
+    """The instances in which two units that are not the same have keys closer than rounding can tell."""
+    order = _sorted(trace, keys)
+    below, above = order[1:], order[:-1]
+    near = (keys[above] - keys[below]).abs() <= 8 * EPSILON * keys[above].abs()
+    if wide(trace).any():  # their keys are places, of logarithms
+        logarithms, scores = factor.abs().log(), trace.attention_scores
+        room = 8 * EPSILON * (logarithms.abs() + scores.abs() + 1)
+        alike = (logarithms + scores)[above] - (logarithms + scores)[below]
+        near |= wide(trace)[trace.segments[above]] & (alike.abs() <= room[above] + room[below])
+    same = (trace.polarity_scores[above] == trace.polarity_scores[below]).all(1)
+    same &= trace.attention_scores[above] == trace.attention_scores[below]
+    found = near & ~same & (trace.segments[above] == trace.segments[below]) & (keys[below] > -torch.inf)
+    instances: list[int] = trace.segments[above][found].unique().tolist()
+    return instances
 
 
 def _polarity_of(trace: Trace, classes: Int[Tensor, " instances"]) -> Float[Tensor, " units"]:
@@ -107,11 +172,11 @@ RANKINGS = {
     ranking.name: ranking
     for ranking in (
         Ranking(name="attention", factor=_attention, weighted=True),
-        Ranking(name="gradient", factor=_gradient),
-        Ranking(name="product", factor=_gradient, weighted=True),
+        Ranking(name="gradient", factor=_gradient, direction=_direction),
+        Ranking(name="product", factor=_gradient, direction=_direction, weighted=True),
         Ranking(name="random", factor=_random, chance=True),
         Ranking(name="polarity", factor=_polarity),
-        Ranking(name="margin", factor=_margin, weighted=True),
+        Ranking(name="margin", factor=_margin, weighted=True, exact=_exact_margins),
     )
 }
 
@@ -139,7 +204,10 @@ def ranked(
 
     `reverse` begins with the least important; ties are by position then too.
     """
-    keys = ranking(by).keys(trace, seed=seed, order=order)
+    return _sorted(trace, ranking(by).keys(trace, seed=seed, order=order), reverse=reverse)
+
+
+def _sorted(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Int[Tensor, " units"]:
     result = torch.empty_like(trace.segments)
     for block in all_blocks(trace):
         result[block.flat(block.units)] = block.flat(ranked_units(block, keys, reverse=reverse))

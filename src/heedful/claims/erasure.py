@@ -1,38 +1,51 @@
 """Claims of Serrano & Smith 2019 about erasing attention weights, and ours about the true minimum.
 
 S1–S6 and S9–S11 can be judged on one model, a user's own; S7, S8 and S12 are of models by name (HANrnn, HANconv,
-HANnoenc, FLANrnn, …) and say so where the tables hold none. How numbers are put together over models, seeds and
-instances is said in `heedful.claims.erasure_estimates`.
+HANnoenc, FLANrnn, …) and say so where the tables hold none. The numbers of one run are in
+`heedful.claims.erasure_estimates`; how they are put together over seeds and models, in
+`heedful.claims.erasure_together`.
 """
 
 from heedful.claims.erasure_estimates import (
+    FEWEST,
+    UPSWING,
     attained,
-    contrast,
     earlier_upswing,
-    faster_than_attention,
+    later_flip,
     less_mass,
-    mean_fraction,
+    more_flips,
     more_top_flips,
-    over_runs,
     positive_divergence,
     smaller_difference,
-    some_flip,
+    sooner,
     top_only,
     unmoved,
-    weakest_of,
     wins,
 )
+from heedful.claims.erasure_together import DIFFERENCES, contrast, over_runs, remarked
 from heedful.claims.kinds import Claim
 
 MAJORITY = 0.75
 """What the paper calls the vast majority: three of four, half way from chance to always."""
 
-TIMES = 1.6 / 2.6
-"""Gradient flips sooner on at least 1.6 times as many instances as attention, in every model with an encoder (5.4)."""
+FASTER_BY_GRADIENT = 1.6
+"""With every encoder at least so many times as many instances flip sooner by gradient as by attention (5.4)."""
 
-_FEW = "There are too few texts of two units or more on which the erasures differ to tell."
-_MODELS = "This compares models, and the tables do not hold those that it takes."
-DIFFERENCES = (-1.0, 1.0)
+FASTER_SHARE = FASTER_BY_GRADIENT / (1 + FASTER_BY_GRADIENT)
+"""The same as a share of the instances where the two differ."""
+
+MOSTLY_FASTER_BY_GRADIENT = (10, 16)
+"""Of the models with encoders so many flip sooner by gradient on more than half of the instances (5.4)."""
+
+LESS_MASS = 0.25
+"""By around so much or more, for most models, gradient and product erase less attention than attention does (A.3)."""
+
+GRADIENT_TOP_FLIPS_LESS = (14, 24)
+"""Of all models so many where the gradient's top unit flips less often than attention's (A.3)."""
+
+_FEW = f"This rests on too few texts: {FEWEST} of two units or more are needed on which the erasures differ."
+_NONE = "This compares models, and the tables do not hold those that it takes"
+_MODELS = f"{_NONE}, or too few texts on which they can be compared."
 
 CLAIMS = (
     Claim(
@@ -48,7 +61,7 @@ CLAIMS = (
             "does not hold": "The most attended unit is often not the one that matters: erasing it moves the output "
             "further than erasing a random other one in only {found.value:.1%} of the texts (50 % is chance).",
             "undecided": "Erasing the most attended unit moves the output further than erasing a random other one in "
-            "{found.value:.1%} of the texts; that is too close to the line of 75 % to call.",
+            "{found.value:.1%} of the texts; that is too close to the line of 75 %, or rests on too few, to call.",
         },
         silence=_FEW,
         unit="texts",
@@ -68,7 +81,8 @@ CLAIMS = (
             "undecided": "In {found.value:.1%} of all pairs the text in which a random unit mattered more has the "
             "smaller gap between the two weights; that is too close to the line of 70 %, or rests on too few texts.",
         },
-        silence="There are no texts in which a random unit mattered more, or none in which the most attended did.",
+        silence=f"This rests on too few texts: {FEWEST} are needed in which a random unit mattered more, and {FEWEST} "
+        "in which the most attended did.",
         unit="texts",
     ),
     Claim(
@@ -102,7 +116,7 @@ CLAIMS = (
             "does not hold": "The most attended unit often decides alone: without it only {found.value:.1%} of the "
             "decisions stay as they were.",
             "undecided": "Without the most attended unit {found.value:.1%} of the decisions stay as they were; that is "
-            "too close to the line of 75 % to call.",
+            "too close to the line of 75 %, or rests on too few texts, to call.",
         },
         silence=_FEW,
         unit="texts",
@@ -113,34 +127,43 @@ CLAIMS = (
         statistic="share of wins over attention where counts differ: the weaker of gradient and product (with encoder)",
         threshold=0.5,  # more wins than losses
         needs=("flips",),
-        estimate=over_runs("flips", faster_than_attention, encoder=True),
+        estimate=over_runs("flips", wins("gradient", "attention"), wins("product", "attention"), encoder=True),
         words={
             "holds": "Attention is not the best guide: by gradient, alone or times attention, the decision flips with "
             "fewer units in at least {found.value:.1%} of the texts where they differ.",
             "does not hold": "Gradients are no better a guide than attention: by gradient, alone or times attention, "
             "the decision flips with fewer units in only {found.value:.1%} of the texts where they differ.",
             "undecided": "By gradient, alone or times attention, the decision flips with fewer units than by attention "
-            "in {found.value:.1%} of the texts where they differ; that cannot be told from half.",
+            "in {found.value:.1%} of the texts where they differ; that cannot be told from half, or rests on too few.",
         },
         silence=_FEW,
         unit="texts",
     ),
     Claim(
         name="S5b",
-        statement="In every model with an encoder the gradient wins over attention at least 1.6 times as often as it "
-        "loses.",
+        statement="In every model with an encoder the gradient wins over attention at least "
+        f"{FASTER_BY_GRADIENT} times as often as it loses.",
         statistic="share of wins of gradient over attention where counts differ, in the model where it is smallest",
-        threshold=TIMES,
+        threshold=FASTER_SHARE,
         needs=("flips",),
-        estimate=over_runs("flips", wins("gradient", "attention"), together=weakest_of, encoder=True),
+        estimate=remarked(
+            over_runs("flips", wins("gradient", "attention"), every=True, encoder=True),
+            "flips",
+            sooner("gradient", "attention"),
+            above=0.5,
+            encoder=True,
+            words="It does so in more than half of all texts in {those} of {models} models (in the paper in "
+            f"{MOSTLY_FASTER_BY_GRADIENT[0]} of {MOSTLY_FASTER_BY_GRADIENT[1]}).",
+        ),
         words={
             "holds": "By gradient the decision flips with fewer units than by attention in {found.value:.1%} of the "
-            "texts where the two differ, even in the model where it does so least: more than 1.6 to one.",
+            "texts where the two differ, even in the model where it does so least: more than 1.6 to one.{found.remark}",
             "does not hold": "By gradient the decision flips with fewer units than by attention in only "
             "{found.value:.1%} of the texts where the two differ, in the model where it does so least: less than 1.6 "
-            "to one.",
+            "to one.{found.remark}",
             "undecided": "By gradient the decision flips with fewer units than by attention in {found.value:.1%} of "
-            "the texts where the two differ, in the model where it does so least; that is too close to 1.6 to one.",
+            "the texts where the two differ, in the model where it does so least; that or another model is too close "
+            "to 1.6 to one, or rests on too few texts, to call.{found.remark}",
         },
         silence=_FEW,
         unit="texts",
@@ -166,10 +189,10 @@ CLAIMS = (
     Claim(
         name="S7",
         statement="Decisions flip later with a recurrent encoder than with a convolutional one.",
-        statistic="mean fraction erased at the flip: rnn minus conv",
+        statistic="mean fraction erased at the flip, on the texts that both flip: rnn minus conv",
         threshold=0.0,
         needs=("flips",),
-        estimate=contrast("flips", mean_fraction, of="rnn", against=("conv",)),
+        estimate=contrast("flips", later_flip, ("rnn", "conv")),
         words={
             "holds": "A recurrent encoder spreads the evidence: {found.value:.1%} more of the units must go than with "
             "a convolutional one.",
@@ -185,10 +208,10 @@ CLAIMS = (
     Claim(
         name="S7b",
         statement="Decisions flip earliest without an encoder.",
-        statistic="mean fraction erased at the flip: conv minus no encoder",
+        statistic="mean fraction erased at the flip, on the texts that both flip: conv minus no encoder",
         threshold=0.0,
         needs=("flips",),
-        estimate=contrast("flips", mean_fraction, of="conv", against=("noenc",)),
+        estimate=contrast("flips", later_flip, ("conv", "noenc")),
         words={
             "holds": "Without an encoder decisions hang on few units: {found.value:.1%} fewer of them must go than "
             "with a convolutional one.",
@@ -205,7 +228,7 @@ CLAIMS = (
         name="S8",
         statement="Without an encoder attention is on a par with the gradient.",
         statistic="share of wins of attention over gradient where counts differ (no encoder)",
-        threshold=1 - TIMES,  # below, the gradient wins as it does with every encoder of the paper
+        threshold=1 - FASTER_SHARE,  # below, the gradient wins as it does with every encoder of the paper
         needs=("flips",),
         estimate=over_runs("flips", wins("attention", "gradient"), encoder=False),
         words={
@@ -226,14 +249,14 @@ CLAIMS = (
         "(no encoder)",
         threshold=0.5,
         needs=("flips",),
-        estimate=over_runs("flips", wins("product", "attention", "gradient"), encoder=False),
+        estimate=over_runs("flips", wins("product", "attention"), wins("product", "gradient"), encoder=False),
         words={
             "holds": "Without an encoder the product of gradient and attention is the best guide: it needs fewer units "
             "than either in at least {found.value:.1%} of the texts where they differ.",
             "does not hold": "Without an encoder the product is not the best guide: it needs fewer units than one of "
             "its factors in only {found.value:.1%} of the texts where they differ.",
             "undecided": "Without an encoder the product needs fewer units than one of its factors in "
-            "{found.value:.1%} of the texts where they differ; that cannot be told from half.",
+            "{found.value:.1%} of the texts where they differ; that cannot be told from half, or rests on too few.",
         },
         silence=_MODELS,
         unit="texts",
@@ -252,9 +275,9 @@ CLAIMS = (
                 "does not hold": f"{title} does not find the smallest explanations: only in {{found.value:.1%}} of the "
                 "texts no fewer units would flip the decision.",
                 "undecided": f"{title} finds a smallest explanation in {{found.value:.1%}} of the texts; that is too "
-                f"close to the line of {threshold:.0%} to call.",
+                f"close to the line of {threshold:.0%}, or rests on too few texts, to call.",
             },
-            silence="There are no texts whose decision flips before everything is erased.",
+            silence=f"This rests on too few texts: {FEWEST} are needed whose decision flips before all is erased.",
             unit="texts",
         )
         for name, by, title, often, threshold in (
@@ -271,14 +294,22 @@ CLAIMS = (
         statistic="share of decisions flipped by the top unit: product minus attention, where it is smallest",
         threshold=0.0,
         needs=("single",),
-        estimate=over_runs("single", more_top_flips, together=weakest_of, within=DIFFERENCES),
+        estimate=remarked(
+            over_runs("single", more_top_flips("product", "attention"), every=True, within=DIFFERENCES),
+            "single",
+            more_top_flips("attention", "gradient"),
+            above=0.0,
+            words="So it is in the model where the difference is smallest. The gradient's top unit flips fewer than "
+            "attention's in {those} of {models} models (in the paper in "
+            f"{GRADIENT_TOP_FLIPS_LESS[0]} of {GRADIENT_TOP_FLIPS_LESS[1]}).",
+        ),
         words={
             "holds": "Gradient times attention finds the deciding unit more often than attention: erasing its top "
-            "unit flips {found.value:.1%} more of the decisions.",
+            "unit flips {found.value:.1%} more of the decisions.{found.remark}",
             "does not hold": "Gradient times attention does not find the deciding unit more often than attention: the "
-            "difference is {found.value:+.1%} of the decisions.",
+            "difference is {found.value:+.1%} of the decisions.{found.remark}",
             "undecided": "Erasing the top unit by gradient times attention flips {found.value:+.1%} of the decisions "
-            "against the most attended one; that cannot be told from none.",
+            "against the most attended one; that cannot be told from none.{found.remark}",
         },
         silence=_FEW,
         unit="texts",
@@ -288,16 +319,23 @@ CLAIMS = (
         name="S11",
         statement="Gradients flip decisions with about .25 less of the attention erased.",
         statistic="mean attention weight erased at the flip: attention minus gradient or product, the smaller",
-        threshold=0.2,  # "around 0.25 or more" (A.3): .2 is still around it
+        threshold=LESS_MASS - 0.05,  # which is still around it
         needs=("flips",),
-        estimate=over_runs("flips", less_mass, within=DIFFERENCES),
+        estimate=remarked(
+            over_runs("flips", less_mass("gradient"), less_mass("product"), within=DIFFERENCES),
+            "flips",
+            less_mass("gradient"),
+            less_mass("product"),
+            above=LESS_MASS,
+            words=f"It is more than {LESS_MASS} in {{those}} of {{models}} models (in the paper in most).",
+        ),
         words={
             "holds": "What decides is not where attention lies: gradients flip the decision with {found.value:.2f} "
-            "less of the attention erased.",
+            "less of the attention erased.{found.remark}",
             "does not hold": "Gradients erase about as much attention as attention itself before the decision flips "
-            "({found.value:.2f} less).",
+            "({found.value:.2f} less).{found.remark}",
             "undecided": "Gradients flip the decision with {found.value:.2f} less of the attention erased; that is too "
-            "close to the line of .2 to call.",
+            "close to the line of .2, or rests on too few texts, to call.{found.remark}",
         },
         silence=_FEW,
         unit="texts",
@@ -306,29 +344,32 @@ CLAIMS = (
     Claim(
         name="S12",
         statement="With less context the most attended unit matters at smaller differences of attention.",
-        statistic="mean ΔJS at equal Δα: no encoder minus rnn, in nats",
+        statistic=f"Δα where the median ΔJS passes {UPSWING} nats: rnn minus conv, conv minus no encoder, the smaller",
         threshold=0.0,
         needs=("single",),
-        estimate=earlier_upswing,
+        estimate=contrast("single", earlier_upswing, ("rnn", "conv"), ("conv", "noenc")),
         words={
-            "holds": "Without an encoder attention means more: at the same lead in attention the most attended unit "
-            "moves the output {found.value:.3f} nats further than with a recurrent one.",
-            "does not hold": "Without an encoder attention does not mean more: at the same lead in attention the most "
-            "attended unit moves the output {found.value:+.3f} nats against a recurrent one.",
-            "undecided": "At the same lead in attention the most attended unit moves the output {found.value:+.3f} "
-            "nats against a recurrent encoder; that cannot be told from none.",
+            "holds": "The less context, the more attention means: from recurrent to convolutional to no encoder the "
+            "most attended unit begins to matter at a lead in attention that is smaller by {found.value:.2f} or more "
+            "at each step.",
+            "does not hold": "Less context does not make attention mean more: at one of the steps from recurrent to "
+            "convolutional to no encoder the lead in attention at which the most attended unit begins to matter does "
+            "not get smaller ({found.value:+.2f} smaller).",
+            "undecided": "From recurrent to convolutional to no encoder the lead in attention at which the most "
+            "attended unit begins to matter gets smaller by {found.value:.2f}, at the step where it does so least; "
+            "that or the other step cannot be told from none.",
         },
-        silence=_MODELS,
+        silence=f"{_NONE}, or too few texts with a lead in attention that matters.",
         unit="texts",
-        span=(-0.7, 0.7),  # the Jensen–Shannon divergence is at most log 2
+        span=DIFFERENCES,
     ),
     Claim(
         name="S12b",
         statement="Without an encoder single erasures flip more decisions.",
-        statistic="share of decisions that one of two single erasures flips: no encoder minus the larger of rnn, conv",
+        statistic="share of decisions that one of two single erasures flips: no encoder minus rnn or conv, the smaller",
         threshold=0.0,
         needs=("single",),
-        estimate=contrast("single", some_flip, of="noenc", against=("rnn", "conv")),
+        estimate=contrast("single", more_flips, ("noenc", "rnn"), ("noenc", "conv")),
         words={
             "holds": "Without an encoder decisions are more brittle: erasing one unit flips {found.value:.1%} more of "
             "them.",

@@ -27,7 +27,7 @@ def erase(
         str | None,
         typer.Option("--input", help="Units leave the text and it is read again: delete, or mask by the unknown word."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Draws the random ranking.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the random ranking.")] = 0,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX.")
     ] = None,
@@ -40,6 +40,8 @@ def erase(
     With --input and --run, words leave the text beside their weights: on the TEXT, or on 100 test texts of the run.
     """
     if text is not None and run is not None and trace is None:
+        if out is not None:
+            raise typer.BadParameter("--out is for the tables of many texts; of one text --json prints everything")
         _erase_text(sys.stdin.read() if text == "-" else text, find_run(run, store), inputs, seed, as_json)
     elif inputs is not None:
         if text is not None or run is None or trace is not None:
@@ -85,12 +87,12 @@ def _erase_inputs(run: "Run", mode: str, out: Path | None, as_json: bool) -> Non
 
 def _erase_trace(found: "Trace", seed: int, out: Path | None, as_json: bool) -> None:
     from heedful.studies.erasure import erasure_tables, print_tables
+    from heedful.studies.study import plain
 
     tables = erasure_tables(found, seed=seed)
     if out is not None:
         tables.save(out)
     if as_json:
-        shown = {"summary": tables.summary, "quality": tables.quality, "verdicts": tables.verdicts}
-        print_json({name: table.to_dict("records") for name, table in shown.items()})
+        print_json({name: plain(table) for name, table in tables.named().items()})
     else:
         print_tables(tables)

@@ -71,7 +71,8 @@ def reproduce(
         ),
     ] = None,
     figures: Annotated[
-        list[str] | None, typer.Option("--figure", help="Only this figure, such as 3 or S14, or all; may be repeated.")
+        list[str] | None,
+        typer.Option("--figure", help="Only this figure, such as 3, S14, minimum or all; may be repeated."),
     ] = None,
     claims: Annotated[bool, typer.Option("--claims", help="Only the verdicts on the paper's claims.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: fewer data and settings.")] = False,

@@ -84,7 +84,8 @@ class Classifier(nn.Module, ABC):
         return len(self.interface.class_names)
 
     def forward(self, batch: Batch, generator: torch.Generator | None = None) -> Float[Tensor, "documents classes"]:
-        """Logits of each document. A generator draws dropout masks; without one nothing is dropped."""
+        """Logits of each document. A generator draws dropout masks, of words, sentences, documents and logits in this
+        order; without one nothing is dropped."""
         settings = self.settings
         rate = settings.dropout if settings.document_dropout is None else settings.document_dropout
         document = drop(self.document_vectors(batch, generator), rate, generator)

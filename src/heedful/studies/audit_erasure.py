@@ -7,17 +7,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from heedful.analysis.quality import flip_summary, ranking_quality
-from heedful.claims import CLAIMS, Verdict, judge
+from heedful.analysis.quality import flip_summary, on_common, ranking_quality
+from heedful.claims import Verdict, judge
+from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.studies.serrano2019.measures import measure
 from heedful.text.ragged import offsets_of, positions_of
 from heedful.traces import Trace
 
-ERASURE_CLAIMS = ("S1", "S2", "S3", "S4", "S5", "S6", "S9", "S10", "S11")
-"""Those of Serrano & Smith 2019 that one run can be judged by; others compare models."""
-
 MOST_INSTANCES = 2000
-MINIMUM, CHANCE = "minimum", "random"
+MINIMUM = "minimum"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +36,11 @@ def erase_attention(found: Trace, *, seed: int = 0, unit: str = "words", most: i
     """Erase the weights of every text along each ranking; of more than `most` texts a sample drawn by the seed."""
     seen = sample_instances(found, most, seed)
     tables = measure(seen, seed=seed)
-    names = tuple(name for name in ERASURE_CLAIMS if name in CLAIMS and set(CLAIMS[name].needs) <= set(tables))
     summary = summarise(tables["flips"])
     return ErasedAttention(
         tables=tables,
         summary=summary,
-        verdicts=judge(names, tables),
+        verdicts=judge(OF_ONE_MODEL, tables),
         words=erasure_words(tables["flips"], summary, unit),
         notice=f"Of {len(found):,} test texts {len(seen):,} were drawn for this." if len(seen) < len(found) else "",
     )
@@ -69,32 +66,14 @@ def sample_instances(found: Trace, most: int, seed: int) -> Trace:
 
 
 def summarise(flips: pd.DataFrame) -> pd.DataFrame:
-    """One row per ranking, all on the instances that every ranking but the random one flips.
-
-    A random order that does not flip one of them counts as if everything had been erased.
-    """
-    kept = flips[flips["instance"].isin(_flipped(flips))]
-    kept = kept.assign(
-        erased=kept["erased"].fillna(kept["units"]),
-        fraction=kept["fraction"].fillna(1.0),
-        mass=kept["mass"].fillna(1.0),
-    )
-    by_ranking = {str(name): kept[kept["ranking"] == name] for name in flips["ranking"].unique()}
-    minimum = by_ranking[MINIMUM]
-    quality = ranking_quality({name: rows for name, rows in by_ranking.items() if name != MINIMUM}, minimum)
-    best = 1.0 if len(minimum) else float("nan")
-    quality = pd.concat([quality, pd.DataFrame([{"ranking": MINIMUM, "attained": best, "mean_ratio": best}])])
-    summary = flip_summary(by_ranking)
-    own = summary[summary["convention"] == "own"].drop(columns="instances").assign(instances=len(minimum))
+    """One row per ranking, all on the same instances: those of the convention `common`."""
+    tables = {str(name): rows for name, rows in flips.groupby("ranking", sort=False)}
+    common = on_common(tables)
+    quality = ranking_quality(common, common[MINIMUM])
+    summary = flip_summary(tables)
+    summary = summary[summary["convention"] == "common"]
     columns = ["ranking", "instances", "median_fraction", "over_half", "mean_mass", "attained", "mean_ratio"]
-    return own.merge(quality[["ranking", "attained", "mean_ratio"]], on="ranking", how="left")[columns]
-
-
-def _flipped(flips: pd.DataFrame) -> set[int]:
-    """The instances of two units or more that every ranking but the random one flips."""
-    fixed = flips[(flips["ranking"] != CHANCE) & (flips["units"] > 1)]
-    flipped = fixed["erased"].notna().groupby(fixed["instance"]).all()
-    return set(flipped.index[flipped])
+    return summary.merge(quality[["ranking", "attained", "mean_ratio"]], on="ranking", how="left")[columns]
 
 
 def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:

@@ -1,6 +1,6 @@
 """Erasure for people: one text losing its units along each ranking, or the flip tables of a whole trace."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heedful.analysis.erasure import first_flips, single_erasure
-from heedful.analysis.flipsets import minimum_flips
-from heedful.analysis.quality import flip_summary, pairwise_wins, ranking_quality
+from heedful.analysis.erasure import first_flips
+from heedful.analysis.flipsets import minimum_flips, verify_flip
+from heedful.analysis.quality import flip_summary, fraction_distribution, ranking_quality
 from heedful.analysis.rankings import ranked
 from heedful.claims import judge, verdict_table
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.models.classifier import Classifier
 from heedful.probes.inputs import input_flips
-from heedful.studies.explain import coloured_words, word_rows
+from heedful.studies.audit_erasure import MINIMUM, shown_table, summarise
+from heedful.studies.explain import word_rows
 from heedful.studies.serrano2019.measures import measure
+from heedful.studies.serrano2019.tables import table_2, wins_and_attainment
 from heedful.studies.tables import save_table
+from heedful.studies.words import printable
+from heedful.text.readers import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, word_weights
 
@@ -28,6 +32,10 @@ RANKINGS = ("attention", "gradient", "product", "polarity", "margin", "random")
 LOOKS = 50
 """How often a shortened text is read again, for each ranking; of a text with more units a count is an upper bound."""
 
+MOST_UNITS = 200
+"""Longer texts are cut in the terminal."""
+
+ERASED = "#d55e00"
 ORDERS = 5
 """How many random orders the tables of a trace average over."""
 
@@ -56,12 +64,15 @@ class Erasure:
     text: str = ""
     words: WordWeights | None = None
     """Of a hierarchical model, what it attends to within sentences."""
+    unknown: int = 0
+    """How many of its words the vocabulary does not hold."""
 
     def summary(self) -> dict[str, Any]:
         exact = {"minimum": {"positions": self.minimum, "flipped_to": self.minimum_to}} if self.inputs is None else {}
         inner = {} if self.words is None else {"words": word_rows(self.text, self.words)}
         return {
             "level": self.inputs or "attention",
+            "unknown_words": self.unknown,
             "units": list(self.units),
             "predicted": self.predicted,
             "rankings": [vars(course) for course in self.courses],
@@ -75,6 +86,7 @@ def erase_text(model: Classifier, text: str, *, inputs: str | None = None, seed:
 
     With `inputs` (delete or mask) the units leave the text instead, and the model reads what remains.
     """
+    text = str(writable(text))
     found, split = trace_texts(model, [text])
     assert found.units is not None
     erasure = Erasure(
@@ -84,6 +96,7 @@ def erase_text(model: Classifier, text: str, *, inputs: str | None = None, seed:
         inputs=inputs,
         text=text,
         words=word_weights(model, split, 0) if model.hierarchical else None,
+        unknown=int((split.tokens.numbers == 0).sum()),
     )
     if inputs is not None:
         tables = {
@@ -114,66 +127,131 @@ def _class(found: Trace, number: Any) -> str | None:
 
 
 def print_erasure(erasure: Erasure, console: Console | None = None) -> None:
-    """The text once per ranking, with the units in brackets that must go before the decision flips."""
+    """The text once per ranking: in brackets what must go before the decision flips, numbered in that order."""
     screen = console or Console()
     how = "what is erased" if erasure.inputs is None else f"what leaves the text ({erasure.inputs})"
     bound = erasure.inputs is not None and len(erasure.units) > LOOKS
     few = f"; with {LOOKS} looks at so many units it is an upper bound" if bound else ""
-    screen.print(f"decision: {erasure.predicted}; in brackets: {how} until it flips{few}", markup=False)
+    decided = f"decision: {erasure.predicted}; in ⟦brackets⟧: {how} until it flips, in that order{few}"
+    screen.print(printable(decided), markup=False)
+    if erasure.unknown:
+        screen.print(f"{erasure.unknown:,} of its words are not in the model's vocabulary", markup=False)
     for course in erasure.courses:
-        gone = set(course.order[: course.erased or 0])
-        _print_row(screen, course.ranking, erasure.units, gone, course.flipped_to)
+        _print_row(screen, course.ranking, erasure.units, course.order[: course.erased or 0], course.flipped_to)
     if erasure.inputs is None:
-        _print_row(screen, "minimum", erasure.units, set(erasure.minimum or ()), erasure.minimum_to)
+        _print_row(screen, MINIMUM, erasure.units, erasure.minimum or [], erasure.minimum_to)
     if erasure.words is not None:
-        screen.print(Text(f"{'attends to, within sentences':34}", "dim") + coloured_words(erasure.text, erasure.words))
+        screen.print(Text("attended to most within each sentence:", "dim"))
+        for line in _word_lines(erasure.text, erasure.words):
+            screen.print(Text(f"  {line}"))
 
 
-def _print_row(screen: Console, name: str, units: Sequence[str], gone: set[int], flipped_to: str | None) -> None:
-    end = f"{len(gone)} of {len(units)} → {flipped_to}" if flipped_to else "never flips"
-    line = Text(f"{name:10}", "bold") + Text(f"{end:24}", "dim")
-    for place, unit in enumerate(units):
-        line.append(f"[{unit}]" if place in gone else unit, "#d55e00" if place in gone else "")
-        line.append(" ")
+def _print_row(screen: Console, name: str, units: Sequence[str], gone: Sequence[int], flipped_to: str | None) -> None:
+    end = f"{len(gone):,} of {len(units):,} → {flipped_to}" if flipped_to else "never flips"
+    places = {unit: place for place, unit in enumerate(gone, start=1)}
+    line = Text(f"{name:10} ", "bold") + Text(f"{printable(end):24} ", "dim")
+    for number, unit in enumerate(units[:MOST_UNITS]):
+        if number in places:
+            line.append(f"{places[number]}⟦{printable(unit)}⟧ ", ERASED)
+        else:
+            line.append(f"{printable(unit)} ")
+    if len(units) > MOST_UNITS:
+        line.append(f"… and {len(units) - MOST_UNITS:,} more", "dim")
     screen.print(line)
+
+
+def _word_lines(text: str, words: WordWeights, most: int = 5) -> list[str]:
+    """Sentence by sentence the words with the largest weights."""
+    lines = []
+    for number in range(min(int(words.sentences.max()) + 1, MOST_UNITS)):
+        inside = (words.sentences == number).nonzero().squeeze(1)
+        order = inside[words.weights[inside].argsort(descending=True, stable=True)][:most].tolist()
+        spans = words.spans.tolist()
+        said = [f"{printable(text[slice(*spans[word])])} {float(words.weights[word]):.2f}" for word in order]
+        lines.append(f"{number + 1}: {', '.join(said)}")
+    return lines
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErasureTables:
     """The tables of Serrano & Smith 2019 for one trace."""
 
-    flips: dict[str, pd.DataFrame]
+    flips: Mapping[str, pd.DataFrame]
+    """Per ranking, and for the minimum, what is erased when an instance flips."""
     minimum: pd.DataFrame
+    """The smallest sets with their positions; `verified` says that plain erasure of each flips the decision."""
     single: pd.DataFrame
+    tops: pd.DataFrame
+    """For attention, gradient and product which of two erasures flips: that of the top unit, that of another."""
+    common: pd.DataFrame
+    """One row per ranking, on the instances that all of them flip."""
     summary: pd.DataFrame
+    fractions: pd.DataFrame
     quality: pd.DataFrame
     wins: pd.DataFrame
     verdicts: pd.DataFrame
     """The claims of the paper that one model can be judged by."""
 
+    def named(self) -> dict[str, pd.DataFrame]:
+        """Every table by the name it is saved under."""
+        others = {name: table for name, table in vars(self).items() if name != "flips"}
+        return {**{f"flips-{name}": table for name, table in self.flips.items()}, **others}
+
     def save(self, folder: Path) -> None:
         """Every table as CSV, Parquet and LaTeX."""
-        named = {f"flips-{name}": table for name, table in self.flips.items()}
-        named |= {"minimum": self.minimum, "single": self.single, "summary": self.summary}
-        named |= {"quality": self.quality, "wins": self.wins, "verdicts": self.verdicts}
-        for name, table in named.items():
+        for name, table in self.named().items():
             save_table(table, folder / name)
 
 
 def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
     """All rankings on all instances of a trace, the exact minimum, and single erasures."""
-    flips = {
-        name: first_flips(found, by=name, seed=seed, orders=ORDERS if name == "random" else 1) for name in RANKINGS
-    }
+    measured = measure(found, seed=seed, orders=ORDERS, rankings=RANKINGS)
+    flips = {str(name): rows for name, rows in measured["flips"].groupby("ranking", sort=False)}
     minimum = minimum_flips(found)
     return ErasureTables(
         flips=flips,
-        minimum=minimum,
-        single=single_erasure(found, seed=seed),
-        summary=flip_summary({**flips, "minimum": minimum}),
-        quality=ranking_quality(flips, minimum),
-        wins=pairwise_wins(flips),
-        verdicts=verdict_table(judge(OF_ONE_MODEL, measure(found, seed=seed, orders=ORDERS))),
+        minimum=minimum.assign(verified=verify_flip(found, minimum)["holds"]),
+        single=measured["single"],
+        tops=flip_cells(measured["single"]),
+        common=summarise(measured["flips"]),
+        summary=flip_summary(flips),
+        fractions=fraction_distribution(flips),
+        quality=ranking_quality({name: table for name, table in flips.items() if name != MINIMUM}, minimum),
+        wins=wins_and_attainment(flips),
+        verdicts=verdict_table(judge(OF_ONE_MODEL, measured)),
+    )
+
+
+def flip_cells(single: pd.DataFrame) -> pd.DataFrame:
+    """The 2 × 2 tables of one trace: per ranking and cell the share of instances with its interval."""
+    table = table_2(single.assign(dataset="", model="", seed=0))
+    return table.reindex(columns=["ranking", "cell", "share", "low", "high", "instances"])
+
+
+def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
+    """How far each ranking is from the minimum, and what that says of attention."""
+    screen = console or Console()
+    shown = Table(title="Erasing attention weights until the decision flips", title_justify="left")
+    cells = shown_table(tables.common)
+    for column in map(str, cells):
+        shown.add_column(column, justify="left" if column == "ranking" else "right")
+    for row in cells.itertuples(index=False):
+        shown.add_row(*row)
+    screen.print(shown)
+    screen.print(_counted(tables), highlight=False)
+    for verdict in tables.verdicts.itertuples():
+        screen.print(f"{verdict.claim:4} {verdict.verdict:14}{verdict.words}", highlight=False, markup=False)
+
+
+def _counted(tables: ErasureTables) -> str:
+    """On which instances the table stands, and what became of the others."""
+    units, flipped = tables.minimum["units"], tables.minimum["erased"].notna()
+    common, one = int(tables.common["instances"].max()), int((units == 1).sum())
+    never = int(((units > 1) & ~flipped).sum())
+    rest = len(units) - common - one - never
+    return (
+        f"On the {common:,} instances that every ranking flips (a random order that does not counts as everything). Of "
+        f"{len(units):,} in all, {one:,} have one unit only, {never:,} can never flip, {rest:,} some ranking does not."
     )
 
 
@@ -194,32 +272,3 @@ def print_inputs(table: pd.DataFrame, console: Console | None = None) -> None:
         f"{table['mode'].iloc[0]}; on {count} test texts of several units, medians over those that both flip",
         highlight=False,
     )
-
-
-def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
-    """How far each ranking is from the minimum, and what that says of attention."""
-    screen = console or Console()
-    summary = tables.summary[tables.summary["convention"] == "common"].set_index("ranking")
-    quality = tables.quality.set_index("ranking")
-    shown = Table(title="Erasing attention weights until the decision flips", title_justify="left")
-    for column in ("ranking", "median erased", "over half", "mass erased", "attains the minimum", "mean ratio"):
-        shown.add_column(column, justify="left" if column == "ranking" else "right")
-    for name, row in summary.iterrows():
-        found = quality.loc[str(name)] if name in quality.index else None
-        shown.add_row(
-            str(name),
-            f"{row['median_fraction']:.1%}",
-            f"{row['over_half']:.1%}",
-            "" if pd.isna(row["mean_mass"]) else f"{row['mean_mass']:.1%}",
-            "by definition" if found is None else f"{found['attained']:.1%}",
-            "" if found is None else f"{found['mean_ratio']:.2f}",
-        )
-    screen.print(shown)
-    counted = summary.iloc[0]
-    screen.print(
-        f"on the {counted['instances']} instances that every ranking flips; {counted['one_unit']} have one unit only, "
-        f"{int(tables.minimum['erased'].isna().sum())} never flip",
-        highlight=False,
-    )
-    for verdict in tables.verdicts.itertuples():
-        screen.print(f"{verdict.claim:4} {verdict.verdict:14}{verdict.words}", highlight=False, markup=False)

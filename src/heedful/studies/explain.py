@@ -8,6 +8,7 @@ from rich.text import Text
 
 from heedful.models.classifier import Classifier
 from heedful.report.strips import own_polarity
+from heedful.studies.words import printable
 from heedful.text.readers import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, unit_spans, word_weights
@@ -98,7 +99,7 @@ def print_explanation(explanation: Explanation, console: Console | None = None) 
         start, end = explanation.spans[unit]
         unknown = "" if explanation.known[unit] else "  (not in the vocabulary)"
         numbers = f"{float(found.attention_weights[unit]):6.3f}  {float(pulls[unit]):+6.2f}"
-        screen.print(Text(f"{numbers}   {explanation.text[start:end]}{unknown}"))
+        screen.print(Text(f"{numbers}   {printable(explanation.text[start:end])}{unknown}"))
 
 
 def coloured_words(text: str, words: WordWeights) -> Text:
@@ -112,8 +113,8 @@ def _coloured(
     shown = Text()
     place = 0
     for (start, end), shade in zip(spans, shades, strict=True):
-        shown.append(text[place:start])
-        shown.append(text[start:end], f"black on {colour(shade)}")
+        shown.append(printable(text[place:start]))
+        shown.append(printable(text[start:end]), f"black on {colour(shade)}")
         place = end
     return shown
 

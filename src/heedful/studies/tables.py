@@ -1,5 +1,6 @@
 """Tables as files: CSV for people, Parquet for programs, LaTeX for papers."""
 
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -25,10 +26,14 @@ def as_latex(table: pd.DataFrame) -> str:
     lines = [r"\begin{tabular}{" + "l" * len(columns) + "}", r"\toprule", " & ".join(columns) + r" \\", r"\midrule"]
     for row in table.head(LATEX_ROWS).itertuples(index=False):
         lines.append(" & ".join(_cell(value) for value in row) + r" \\")
+    if len(table) > LATEX_ROWS:
+        lines.append(f"% the first {LATEX_ROWS} of {len(table)} rows; the CSV and Parquet files have all")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def _cell(value: object) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return "--"
     return f"{value:.4g}" if isinstance(value, float) else _escape(str(value))
 
 
@@ -43,6 +48,18 @@ _SPECIAL = {
     "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "α": r"$\alpha$",
+    "β": r"$\beta$",
+    "λ": r"$\lambda$",
+    "ρ": r"$\rho$",
+    "Δ": r"$\Delta$",
+    "Ω": r"$\Omega$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "→": r"$\to$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
 }
 
 

@@ -1,7 +1,15 @@
 """Numbers of a run as people read them."""
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
+
+
+def printable(text: str) -> str:
+    """The text with a space for each character that steers a terminal: escapes, controls, changes of direction."""
+    return "".join(
+        " " if unicodedata.category(letter) in {"Cc", "Cf"} and letter != "\u200d" else letter for letter in text
+    )
 
 
 def accuracy_words(metrics: Mapping[str, Any]) -> str:

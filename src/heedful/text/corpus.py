@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -169,7 +170,7 @@ def with_min_count(corpus: Corpus, min_count: int) -> Corpus:
     known = torch.bincount(corpus.train.tokens.numbers, minlength=len(corpus.vocabulary)) >= min_count
     known[0] = True
     numbers = torch.where(known, known.cumsum(0) - 1, 0)
-    splits = {
+    splits: dict[str, Any] = {
         name: replace(split, tokens=replace(split.tokens, numbers=numbers[split.tokens.numbers]))
         for name, split in corpus.splits().items()
     }

@@ -112,6 +112,12 @@ def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], lis
     """The three splits: those the table names, and the missing ones drawn from the training rows."""
     if len(labelling.texts) < FEWEST_ROWS:
         raise DataError(f"At least {FEWEST_ROWS} labelled texts are needed, there are {len(labelling.texts)}.")
+    distinct = len(set(labelling.texts))
+    if not labelling.splits and distinct < len(SPLITS):
+        raise DataError(
+            f"The {len(labelling.texts)} texts are copies of {distinct}; copies stay in one split, so that training, "
+            f"dev and test need {len(SPLITS)} different ones at least."
+        )
     texts = np.array(labelling.texts, dtype=object)
     assigned = _read_splits(labelling.splits) if labelling.splits else np.full(len(texts), "train", dtype=object)
     notices = []
@@ -155,11 +161,11 @@ def _hold_out(
     movable = owners.loc[owners["nunique"] == 1, "first"]
     chosen: list[str] = []
     for label in np.unique(labels):
-        own = rng.permutation(movable.index[movable == label].to_numpy())
+        own = rng.permutation(movable.index[movable == label].to_numpy(copy=True))
         chosen += own[: min(round(len(own) * HELD_OUT_SHARE), max(0, len(own) - 1))].tolist()
     if not chosen and len(movable):  # every class is too small for a share: the largest gives one text
         largest = movable.value_counts().index[0]
-        chosen = [rng.permutation(movable.index[movable == largest].to_numpy())[0]]
+        chosen = [rng.permutation(movable.index[movable == largest].to_numpy(copy=True))[0]]
     drawn = assigned.copy()
     drawn[training & pd.Index(texts).isin(chosen)] = split
     return drawn

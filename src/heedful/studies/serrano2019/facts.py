@@ -1,7 +1,8 @@
-"""The numbers that Serrano & Smith 2019 print, as data: Tables 2 and 3, Figure 13, and what the text says of others.
+"""The numbers that Serrano & Smith 2019 print, as data: Tables 2 and 3, Figure 13, and the caption of Figure 6.
 
-Corpora go by the names they have here, models by the paper's. Figures 9 and 12, the tables of the other models for
-attention and gradient tops, are pictures whose numbers are not at hand.
+What the text says in numbers of all models is in `heedful.claims.erasure`, whose claims are judged by it. Corpora go by
+the names they have here, models by the paper's. Figures 9 and 12, the tables of the other models for attention and
+gradient tops, are pictures whose numbers are not at hand.
 """
 
 from collections.abc import Mapping
@@ -80,18 +81,6 @@ OVER_HALF: Mapping[tuple[str, str], Mapping[str, float]] = {
     ("amazon", "FLANnoenc"): {"random": 12.4, "attention": 2.8, "gradient": 0.9, "product": 0.5}
 }
 """Per cent of the instances that lose more than half of their units before they flip (caption of Figure 6)."""
-
-FASTER_BY_GRADIENT = 1.6
-"""With every encoder at least so many times as many instances flip sooner by gradient as by attention (5.4)."""
-
-MOSTLY_FASTER_BY_GRADIENT = (10, 16)
-"""Of the models with encoders so many flip sooner by gradient on more than half of the instances (5.4)."""
-
-LESS_MASS = 0.25
-"""By about so much or more, for most models, gradient and product erase less attention than attention does (A.3)."""
-
-GRADIENT_TOP_FLIPS_LESS = (14, 24)
-"""Of all models so many where the gradient's top unit flips less often than attention's (A.3)."""
 
 
 def counterpart(dataset: str) -> str | None:

@@ -4,7 +4,7 @@ Serrano & Smith 2019, sections 4 and 5: one unit erased beside another one, and 
 decision flips. To the paper's four rankings come `margin` and, per instance, the true `minimum`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -30,14 +30,16 @@ METRICS = ("test_accuracy", "test_accuracy_low", "test_accuracy_high")
 FLIP_COLUMNS = ["ranking", "order", "instance", "units", "erased", "fraction", "mass"]
 
 
-def measure(found: Trace, *, seed: int = 0, orders: int = ORDERS) -> dict[str, pd.DataFrame]:
+def measure(
+    found: Trace, *, seed: int = 0, orders: int = ORDERS, rankings: Sequence[str] = RANKINGS
+) -> dict[str, pd.DataFrame]:
     """Both tables of one trace; `seed` draws the other unit and the random orders.
 
     `single`: one row per ranking and instance of two units or more; ΔJS is `divergence_difference`, Δα `difference`.
     `flips`: one row per ranking, order and instance. `erased` is null where nothing flips; instances of one unit are
     there and told by `units`, so that each convention of what to leave out can be had.
     """
-    return {"single": _single(found, seed), "flips": _flips(found, seed, orders)}
+    return {"single": _single(found, seed), "flips": _flips(found, seed, orders, rankings)}
 
 
 def measures_of(runs: Iterable[tuple[Mapping[str, object], Run]]) -> dict[str, pd.DataFrame]:
@@ -51,7 +53,8 @@ def measures_of(runs: Iterable[tuple[Mapping[str, object], Run]]) -> dict[str, p
         found = run.trace()
         row = {"instances": len(found), "largest_class": _largest_class(found)}
         row |= {name: run.metrics[name] for name in METRICS}
-        for name, table in {**measure(found), "runs": pd.DataFrame([row])}.items():
+        seed = run.settings.training.seed
+        for name, table in {**measure(found, seed=seed), "runs": pd.DataFrame([row])}.items():
             parts[name].append(in_front(said, table))
     if not parts["runs"]:
         raise InputError("There is no run to measure: train some first, or ask for other data sets, models or seeds.")
@@ -101,8 +104,8 @@ def _labels(found: Trace) -> pd.arrays.IntegerArray:
     return pd.arrays.IntegerArray(found.labels.numpy(force=True), np.zeros(len(found), bool))
 
 
-def _flips(found: Trace, seed: int, orders: int) -> pd.DataFrame:
-    tables = [_ranked(found, by, seed, orders if by == "random" else 1) for by in RANKINGS if by != "minimum"]
+def _flips(found: Trace, seed: int, orders: int, rankings: Sequence[str]) -> pd.DataFrame:
+    tables = [_ranked(found, by, seed, orders if by == "random" else 1) for by in rankings if by != "minimum"]
     return pd.concat([*tables, _minimum(found)], ignore_index=True)[FLIP_COLUMNS]
 
 

@@ -186,6 +186,10 @@ class Selection:
         for model in self.models:
             if model not in MODELS:
                 raise UnknownName("model", model, MODELS)
+        if not self.datasets or not self.models:
+            raise ConfigError(
+                "A study needs at least one data set and one model; leave the option out for all of them."
+            )
         if self.seeds < 1:
             raise ConfigError(f"A study needs at least one seed, not {self.seeds}.")
         if self.epochs is not None and self.epochs < 1:

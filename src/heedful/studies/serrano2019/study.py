@@ -1,8 +1,8 @@
 """Serrano & Smith 2019 as one command: run what is missing, then tables, figures, verdicts and one page.
 
 Its tables: table1 to table3, each also as printed; beside claims and figures flips (what is erased at the flip),
-quality (how near rankings come to the minimum), wins (ranking against ranking), tail (Figure 6), and the verdicts;
-inputs (words taken out of the text beside weights set to zero).
+fractions (how that is distributed), quality (how near rankings come to the minimum), wins (ranking against ranking),
+tail (Figure 6), and the verdicts; inputs (words taken out of the text beside weights set to zero).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ class Request:
     def table_names(self) -> set[str]:
         """The names of the wanted tables that are made of runs."""
         asked = {name for table in self.tables for name in (table, f"table{table}", f"table{table}-as-printed")}
-        return asked | ({"flips", "quality", "wins", "tail"} if self.figures or self.claims else set())
+        return asked | ({"flips", "fractions", "quality", "wins", "tail"} if self.figures or self.claims else set())
 
 
 @dataclass(frozen=True, kw_only=True)

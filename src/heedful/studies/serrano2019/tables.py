@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heedful.analysis.quality import flip_summary, optimality_gaps, pairwise_wins, ranking_quality
+from heedful.analysis.quality import (
+    flip_summary,
+    fraction_distribution,
+    optimality_gaps,
+    pairwise_attainment,
+    pairwise_wins,
+    ranking_quality,
+)
 from heedful.analysis.statistics import Estimate, mean_over_seeds, share
 from heedful.studies.serrano2019 import facts
 from heedful.studies.serrano2019.facts import CELLS
@@ -35,6 +42,7 @@ def study_tables(frames: Frames) -> dict[str, pd.DataFrame]:
         "table3": accuracies,
         "table3-as-printed": table_3_as_printed(accuracies),
         "flips": summary_table(frames["flips"]),
+        "fractions": fractions_table(frames["flips"]),
         "quality": quality_table(frames["flips"]),
         "wins": wins_table(frames["flips"]),
         "tail": tail_table(frames["flips"]),
@@ -139,25 +147,20 @@ def summary_table(flips: pd.DataFrame) -> pd.DataFrame:
     """Per ranking the fraction of units and the attention weight erased at the flip, means over seeds.
 
     `convention` own leaves out, for each ranking, the instances that it never flips, as the paper does; common takes
-    those that all rankings flip. Instances of one unit are left out of both. To `flip_summary` comes `median_mass`.
+    those that all rankings flip. Instances of one unit are left out of both.
     """
-    parts = []
-    for said, tables, run in _runs(flips):
-        summary = flip_summary(tables)
-        medians = {"own": _flipped(run), "common": _flipped(_common(run))}
-        mass = {name: part.groupby("ranking")["mass"].median() for name, part in medians.items()}
-        pairs = zip(summary["convention"], summary["ranking"], strict=True)
-        parts.append(summary.assign(median_mass=[mass[kind].get(by, np.nan) for kind, by in pairs], **said))
+    parts = [flip_summary(tables).assign(**said) for said, tables, _ in _runs(flips)]
     return _mean_over_seeds(parts, [*CELL, "ranking", "convention"])
+
+
+def fractions_table(flips: pd.DataFrame) -> pd.DataFrame:
+    """The share of instances that lose more than a tenth, a quarter, … of their units, means over seeds."""
+    parts = [fraction_distribution(tables).assign(**said) for said, tables, _ in _runs(flips)]
+    return _mean_over_seeds(parts, [*CELL, "ranking", "convention", "threshold"])
 
 
 def _flipped(run: pd.DataFrame) -> pd.DataFrame:
     return run[run["erased"].notna() & (run["units"] > 1)]
-
-
-def _common(run: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the instances that every ranking flips, in every order."""
-    return run[~run["instance"].isin(run.loc[run["erased"].isna(), "instance"])]
 
 
 def quality_table(flips: pd.DataFrame) -> pd.DataFrame:
@@ -188,11 +191,18 @@ def wins_table(flips: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for said, tables, _ in _runs(flips):
-        table = pairwise_wins(tables)
+        table = wins_and_attainment(tables)
         ratio = table["first_wins"] / table["second_wins"].where(table["second_wins"] > 0)
         table = table.assign(first_share=table["first_wins"] / table["instances"].where(table["instances"] > 0))
         parts.append(table.assign(ratio=ratio, **said))
     return _in_front(pd.concat(parts, ignore_index=True), RUN)
+
+
+def wins_and_attainment(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """`pairwise_wins`, and beside the minimum on how many instances only one of the two attains it, by McNemar."""
+    rankings = {name: table for name, table in tables.items() if name != MINIMUM}
+    attained = pairwise_attainment(rankings, tables[MINIMUM]).rename(columns={"p_value": "p_attained"})
+    return pairwise_wins(tables).merge(attained.drop(columns="instances"), on=["first", "second"], how="left")
 
 
 def inputs_table(inputs: pd.DataFrame) -> pd.DataFrame:
