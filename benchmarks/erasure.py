@@ -46,7 +46,7 @@ def batches(trace: Trace, order: Tensor) -> list[tuple[Tensor, Tensor, Tensor, T
 def classified(scores: Tensor, polarity: Tensor, bias: Tensor) -> Tensor:
     """Renormalise, pool, argmax, as in the textbook classifier; where nothing remains the logits are the bias."""
     weights = scores.softmax(1).nan_to_num(0.0)
-    return (bias + (weights.unsqueeze(-1) * polarity).sum(1)).argmax(1)
+    return (bias + torch.bmm(weights.unsqueeze(1), polarity).squeeze(1)).argmax(1)
 
 
 def paper_loop(trace: Trace, order: Tensor) -> list[int]:

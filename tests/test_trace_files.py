@@ -301,8 +301,11 @@ def test_weights_in_half_precision_are_divided_by_their_sum(kind: torch.dtype, t
     [
         ({"offsets": torch.tensor([0, 3, 2])}, "offsets must increase (an instance has at least one unit); instance 1"),
         ({"offsets": torch.tensor([0.0, 2.0, 3.0]).bfloat16()}, "offsets must be whole numbers"),
-        ({"offsets": None}, "lacks offsets; a trace needs scores or weights"),
-        ({"bias": None}, "lacks bias; a trace needs scores or weights, polarity_scores, bias. Tensors in the file: "),
+        ({"offsets": None}, "lacks offsets; a trace needs offsets, scores or weights"),
+        (
+            {"bias": None},
+            "lacks bias; a trace needs offsets, scores or weights, polarity_scores, bias. Tensors in the file: ",
+        ),
         ({"labels": torch.tensor([0.0, 1.0]).half()}, "labels must be whole numbers"),
         ({"attention_scores": torch.tensor([0, math.nan, 1]).bfloat16()}, "attention_scores must be finite"),
         ({"attention_scores": None, "attention_weights": torch.tensor([0.3, 0.5, 1]).bfloat16()}, "must sum to one"),

@@ -113,6 +113,7 @@ def test_a_saved_trace_is_loaded_bit_for_bit(suffix: str, full: bool, tmp_path: 
         ({"bias": []}, "There must be two classes or more"),
         ({"polarity_scores": np.zeros((3, 0)), "bias": []}, "There must be two classes or more"),
         ({"polarity_scores": np.zeros((3, 2, 2))}, "The readout must be affine in the attention"),
+        ({"polarity_scores": [[0, 1e308]] * 3}, "polarity_scores and bias must stay below 1e+300"),
         ({"polarity_scores": [[0, math.inf]] * 3}, "polarity_scores must be finite"),
         ({"polarity_scores": [[0, 1], [0]]}, "polarity_scores must be numbers in a regular array"),
         ({"labels": [0, 2]}, "labels must lie between 0 and 1; they go from 0 to 2."),

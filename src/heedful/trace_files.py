@@ -270,7 +270,13 @@ def _refuse_missing(
             " Give bias as a column (a list with one number per class, the same in each row), or as a JSON list under "
             "'bias' in the schema metadata."
         )
+    if "polarity_scores" in missing:
+        ways += (
+            " polarity_scores are z_i = W h_i; they exist where the logits are affine in the attention, logits = "
+            "bias + Σ α_i z_i, and other models have no trace."
+        )
+    offsets = "offsets, " if what != "Columns" else ""
     raise TraceError(
-        f"'{path}' lacks {', '.join(missing)}; a trace needs scores or weights, polarity_scores, bias.{ways} "
+        f"'{path}' lacks {', '.join(missing)}; a trace needs {offsets}scores or weights, polarity_scores, bias.{ways} "
         f"{what} in the file: {', '.join(names if names is not None else found) or 'none'}."
     )

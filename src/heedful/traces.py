@@ -25,6 +25,9 @@ from heedful.trace_files import read_fields, write_fields
 
 Array = Sequence[Any] | NDArray[Any] | Tensor
 
+LARGEST = 1e300
+"""Polarity scores beyond it, which no model has, would overflow in sums."""
+
 SUM_TOLERANCE = 1e-6
 
 
@@ -143,14 +146,16 @@ def _plain(values: Array) -> NDArray[Any]:
 def _floats(name: str, values: Array) -> Float[Tensor, "..."]:
     try:
         raw = _plain(values)
-        strange = [value for value in raw.flat if not isinstance(value, Real)] if raw.dtype.kind not in "biuf" else []
-        if strange:
-            raise TypeError(f"it holds '{strange[0]}'")
+        others = [value for value in raw.flat if not isinstance(value, Real)] if raw.dtype.kind not in "biuf" else []
+        if others:
+            raise TypeError(f"it holds '{others[0]}'")
         array = torch.from_numpy(raw.astype(np.float64))
     except (TypeError, ValueError) as error:
         raise TraceError(f"{name} must be numbers in a regular array: {error}.") from error
-    if array.isnan().any() or (array == torch.inf).any():
-        raise TraceError(f"{name} must be finite; it holds NaN or infinity.")
+    strange = (array.isnan() | (array == torch.inf)).nonzero()
+    if len(strange):
+        place = ", ".join(map(str, strange[0].tolist()))
+        raise TraceError(f"{name} must be finite; it holds NaN or infinity. The first is at [{place}].")
     return array
 
 
@@ -199,6 +204,8 @@ def _check_shapes(starts: Tensor, polarity: Tensor, bias: Tensor) -> None:
         )
     if torch.isinf(polarity).any() or torch.isinf(bias).any():
         raise TraceError("polarity_scores and bias must be finite.")
+    if max(float(polarity.abs().max()), float(bias.abs().max())) > LARGEST:
+        raise TraceError(f"polarity_scores and bias must stay below {LARGEST:.0e}: their sums overflow.")
     _check_length("polarity_scores", len(polarity), "unit", int(starts[-1]))
 
 
@@ -240,7 +247,10 @@ def _own_weights(starts: Tensor, weights: Array) -> Tensor:
     wrong = ((sums - 1).abs() > max(SUM_TOLERANCE, rounding)).nonzero().squeeze(1)
     if len(wrong):
         first = int(wrong[0])
-        raise TraceError(f"attention_weights must sum to one; those of instance {first} sum to {float(sums[first])!r}.")
+        raise TraceError(
+            f"attention_weights must sum to one; those of instance {first} sum to {float(sums[first])!r}. Give "
+            "attention_scores instead, or divide the weights by their sum."
+        )
     return alpha / sums[segments_of(starts)] if rounding > SUM_TOLERANCE else alpha
 
 
