@@ -134,6 +134,15 @@ def test_the_gradient_ranks_units_of_a_decision_that_is_beyond_doubt() -> None:
     assert ranked(trace, "product").tolist() == [2, 1, 0]
 
 
+def test_importances_that_differ_in_the_last_bit_are_told_apart() -> None:
+    quarter = np.array([0.25, np.nextafter(0.25, 1), 0.25, np.nextafter(0.25, 0)])
+    trace = Trace.from_arrays(
+        offsets=[0, 4, 8], attention_weights=np.tile(quarter, 2), polarity_scores=np.ones((8, 2)), bias=[0.0, 0]
+    )
+    assert ranked(trace, "attention").tolist() == [1, 0, 2, 3, 5, 4, 6, 7]
+    assert ranked(trace, "attention", reverse=True).tolist() == [3, 0, 2, 1, 7, 4, 6, 5]
+
+
 def test_margins_that_rounding_makes_equal_are_told_apart() -> None:
     """The double nearest 1/12 is less than it, so that three times it is less than ¼; unit 0 has no weight."""
     twelfth = 1 / 12

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -19,9 +20,10 @@ from torch import Tensor
 
 from heedful.text.ragged import lengths_of
 
+S = TypeVar("S")
 T = TypeVar("T")
 
-MOST_UNITS, SLICE = 65_536, 8_192
+MOST_UNITS, SLICE, SHARE = 65_536, 8_192, 50_000
 LEAST_FILLED, SHORT = 0.8, 16
 
 
@@ -88,6 +90,8 @@ def _similar(lengths: Int[Tensor, " rows"]) -> Iterator[tuple[Int[Tensor, " some
 def _grid(lengths: Int[Tensor, " rows"]) -> tuple[Int[Tensor, "rows width"], Bool[Tensor, "rows width"]]:
     """The places 0, 1, … of every row and whether they lie inside; outside the place is 0 again."""
     places = torch.arange(int(lengths[0]), device=lengths.device)
+    if lengths[0] == lengths[-1]:
+        return places.expand(len(lengths), -1), torch.ones(1, dtype=torch.bool).expand(len(lengths), len(places))
     inside = places < lengths[:, None]
     return places * inside, inside
 
@@ -128,9 +132,23 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def each(function: Callable[[Block], T], some: Sequence[Block]) -> list[T]:
-    """The function of every block, of several at a time: blocks are independent, and the heavy work needs no lock."""
+def each(function: Callable[[S], T], some: Sequence[S]) -> list[T]:
+    """The function of every part, of several at a time: parts are independent, and the heavy work needs no lock."""
     if len(some) < 2:
-        return [function(block) for block in some]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return list(threads.map(function, some))
+        return [function(part) for part in some]
+    return list(_threads().map(function, some))
+
+
+def shares_of_rows(rows: int, units: int) -> list[slice]:
+    """The rows in parts, each of about so many units as are worth a thread."""
+    step = max(1, -(-rows * SHARE // max(units, 1)))
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads that wait for work: to start them anew would take as long as the work."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="heedful")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not live on in a copy of the process

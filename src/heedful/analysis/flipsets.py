@@ -8,7 +8,6 @@ prohibitive; it is not.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis import loops
-from heedful.analysis.blocks import Block, ascending, at, each, one_thread
+from heedful.analysis.blocks import Block, ascending, at, each, one_thread, shares_of_rows
 from heedful.analysis.decisions import (
     EPSILON,
     NEVER,
@@ -46,7 +45,7 @@ def minimum_flips(trace: Trace) -> pd.DataFrame:
     Null where not even erasing everything flips. `flipped_to` is the class after the erasure. Units without any weight
     need not be erased.
     """
-    erased = minimum_sets(trace)
+    erased, after = minimum_sets(trace)
     marks, starts = erased.numpy(force=True), trace.offsets[:-1].numpy(force=True)
     count = np.add.reduceat(marks, starts, dtype=np.int64)
     never = count == 0
@@ -55,17 +54,16 @@ def minimum_flips(trace: Trace) -> pd.DataFrame:
             "instance": np.arange(len(trace)),
             "units": trace.lengths.numpy(force=True),
             "erased": pd.arrays.IntegerArray(count, never),
-            "positions": pd.Series(_position_lists(trace, erased, count.tolist()), dtype=object),
-            "flipped_to": pd.arrays.IntegerArray(decisions_after(trace, erased).numpy(force=True), never.copy()),
+            "positions": pd.Series(_position_lists(marks, starts, count), dtype=object),
+            "flipped_to": pd.arrays.IntegerArray(after.numpy(force=True), never.copy()),
         }
     )
 
 
-def _position_lists(trace: Trace, erased: Bool[Tensor, " units"], counts: list[int]) -> list[list[int] | None]:
-    units = erased.nonzero().squeeze(1)
-    positions = (units - trace.offsets[:-1].index_select(0, trace.segments[units])).tolist()
-    ends = accumulate(counts)
-    return [positions[end - size : end] if size else None for end, size in zip(ends, counts, strict=True)]
+def _position_lists(marks: Numbers, starts: Numbers, counts: Numbers) -> list[list[int] | None]:
+    positions: list[int] = (np.flatnonzero(marks) - np.repeat(starts, counts)).tolist()
+    ends = np.cumsum(counts).tolist()
+    return [positions[end - size : end] if size else None for end, size in zip(ends, counts.tolist(), strict=True)]
 
 
 @one_thread()
@@ -97,10 +95,11 @@ def _units_at(trace: Trace, instance: int, positions: Sequence[int]) -> list[int
     return [start + position for position in positions]
 
 
-def minimum_sets(trace: Trace) -> Bool[Tensor, " units"]:
-    """The units of a minimum flip set of every instance; none where nothing flips."""
+def minimum_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], Int[Tensor, " instances"]]:
+    """The units of a minimum flip set of every instance, none where nothing flips; and the class after the erasure."""
     erased = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
-    doubtful = _mark_linear(trace, erased)
+    after = torch.full_like(decisions(trace), loops.UNKNOWN)
+    doubtful = _mark_linear(trace, erased, after)
     parts = [part for block in log_blocks(trace) for part in block.parts(MOST_CELLS // len(trace.bias))]
     for block, fewest in zip(parts, each(lambda block: _fewest(trace, block), parts), strict=True):
         size = fewest.size.masked_fill(fewest.doubtful, 0)
@@ -109,23 +108,34 @@ def minimum_sets(trace: Trace) -> Bool[Tensor, " units"]:
         doubtful += block.rows[fewest.doubtful].tolist()
     for instance in doubtful:
         erased[_exact_minimum(trace, instance)] = True
-    return erased
+    unknown = after == loops.UNKNOWN
+    return erased, torch.where(unknown, decisions_after(trace, erased), after) if unknown.any() else after
 
 
-def _mark_linear(trace: Trace, erased: Bool[Tensor, " units"]) -> list[int]:
+def _mark_linear(trace: Trace, erased: Bool[Tensor, " units"], after: Int[Tensor, " instances"]) -> list[int]:
     """Mark the minimum sets of the instances for which linear sums will do; returns those that stay doubtful."""
     rows = linear(trace).nonzero().squeeze(1)
-    chosen, slacks = decisions(trace)[rows], _slack(trace.lengths[rows])
-    given = (trace.offsets, rows, trace.attention_weights, trace.polarity_scores, trace.bias, chosen, slacks)
+    lengths, chosen = trace.lengths[rows], decisions(trace)[rows]
+    limits = (chosen, _slack(lengths), rounding(lengths) * magnitude(trace))
+    given = (trace.attention_weights, trace.polarity_scores, trace.bias)
     shape = len(rows), len(trace.bias)
     marks, doubtful = np.zeros(len(erased), np.bool_), np.zeros(len(rows), np.bool_)
-    gains, least = np.empty(shape), np.empty(shape)
-    loops.minimum_sets(*(tensor.numpy(force=True) for tensor in given), marks, gains, least, doubtful)
+    gains, least, classes = np.empty(shape), np.empty(shape), np.full(len(rows), loops.UNKNOWN)
+    offsets, *flat = (tensor.numpy(force=True) for tensor in (trace.offsets, *given))
+
+    def mark(some: slice) -> None:
+        own = (tensor[some].numpy(force=True) for tensor in limits)
+        results = (marks, gains[some], least[some], doubtful[some], classes[some])
+        loops.minimum_sets(offsets, rows[some].numpy(force=True), *flat, *own, *results)
+
+    each(mark, shares_of_rows(len(rows), len(marks)))
     for row in _suspect(trace, chosen, gains, least):
         where = trace.instance(int(rows[row]))
         doubtful[row] |= _digits_lost(trace, where, int(chosen[row]), gains[row])
         marks[where] &= not doubtful[row]
     erased |= torch.from_numpy(marks).to(erased.device)
+    classes[doubtful] = loops.UNKNOWN
+    after[rows] = torch.from_numpy(classes).to(after.device)
     found: list[int] = rows[torch.from_numpy(doubtful).to(rows.device)].tolist()
     return found
 

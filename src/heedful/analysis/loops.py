@@ -9,7 +9,9 @@ import numpy as np
 
 from heedful.compiled import compiled
 
-NEVER = np.iinfo(np.int64).max
+NEVER = LAST = np.iinfo(np.int64).max
+UNKNOWN = -1
+FEW, LANES = 64, 4
 ROOM = 1.001
 """Losses larger than this times all gains of a class can never be made up for."""
 
@@ -30,25 +32,71 @@ def gradients(offsets, polarity, shares, chosen, found):
 
 @compiled
 @no_type_check
-def first_flips(order, lengths, weights, polarity, bias, chosen, doubts, erased, flipped_to, mass, doubtful):
+def pack(keys, units, lengths, bits, reverse, packed):
+    """Rows of whole numbers that sort as the keys do, the largest first: the top bits of each key, then its place.
+
+    `keys` are the doubles, `bits` the same memory as whole numbers. What lies beyond the end of a row comes last.
+    """
+    low = np.int64(1)
+    while low < packed.shape[1]:
+        low *= 2
+    for r in range(len(packed)):
+        for j in range(packed.shape[1]):
+            if j >= lengths[r]:
+                packed[r, j] = LAST
+                continue
+            i = units[r, j]
+            number = bits[i] if keys[i] != 0 else np.int64(0)  # one zero, not two
+            number ^= (number >> 63) & LAST  # what is negative sorts backwards
+            packed[r, j] = ((number if reverse else ~number) & -low) | j
+    return low - 1
+
+
+@compiled
+@no_type_check
+def unpack(packed, low, keys, units, lengths, order, spoiled):
+    """The units of each row in their order; `spoiled` where keys differ in the bits that made room for the places."""
+    for r in range(len(packed)):
+        for j in range(packed.shape[1]):
+            order[r, j] = units[r, packed[r, j] & low if j < lengths[r] else j]
+            if 0 < j < lengths[r] and packed[r, j] & ~low == packed[r, j - 1] & ~low:
+                spoiled[r] |= keys[order[r, j]] != keys[order[r, j - 1]]
+
+
+@compiled
+@no_type_check
+def first_flips(
+    order, starts, lengths, weights, polarity, bias, chosen, doubts, reach, erased, flipped_to, mass, doubtful
+):
     """For each row of an order of units: the shortest prefix whose erasure flips, the class after it, its weight.
 
-    `doubts[r]`: how far, relative to the remaining weight, the sums of row r may be off.
+    `doubts[r]`: how far, relative to the remaining weight, the sums of row r may be off. `reach`: how much, relative to
+    its weight, one more unit can help another class; where that cannot be enough the classes need no comparing.
+    The terms of a row are made in the order of the memory first: a cache holds them, in whatever order they are added.
     """
     classes, bias_class = len(bias), np.argmax(bias)
-    sums = np.empty(classes)
+    lanes = -(-classes // LANES) * LANES
+    sums, terms = np.empty(lanes), np.zeros((order.shape[1], lanes))
     for r in range(len(order)):
-        y, n, units = chosen[r], lengths[r], order[r]
+        y, n, start = chosen[r], lengths[r], starts[r]
+        for i in range(n):
+            for k in range(classes):
+                terms[i, k] = weights[start + i] * (polarity[start + i, k] + bias[k])
         surely, perhaps, weightless, unclear = 0, 0, 0, False
-        winner, remaining = bias_class, 0.0
+        winner, remaining, lead, gained = bias_class, 0.0, np.inf, 0.0
         sums[:] = 0.0
         for j in range(n - 1, 0, -1):
-            weight, row = weights[units[j]], polarity[units[j]]
+            unit = order[r, j]
+            weight = weights[unit]
             remaining += weight
-            for k in range(classes):
-                sums[k] += weight * (row[k] + bias[k])
+            for k in range(lanes):
+                sums[k] += terms[unit - start, k]
             if remaining == 0:
                 weightless += 1
+                continue
+            doubt = remaining * doubts[r]
+            gained += weight * reach
+            if lead + gained < -3 * doubt:
                 continue
             best, first, second = y, -np.inf, -np.inf
             for k in range(classes):
@@ -56,7 +104,7 @@ def first_flips(order, lengths, weights, polarity, bias, chosen, doubts, erased,
                     best, first, second = k, sums[k], first
                 elif k != y and sums[k] > second:
                     second = sums[k]
-            lead, doubt = first - sums[y], remaining * doubts[r]
+            lead, gained = first - sums[y], 0.0
             if lead > doubt:
                 surely = n - j
             if not lead < -doubt:
@@ -69,60 +117,106 @@ def first_flips(order, lengths, weights, polarity, bias, chosen, doubts, erased,
         doubtful[r] = perhaps > 0 and (surely != perhaps or unclear)
         mass[r] = 0.0
         for j in range(min(erased[r], n)):
-            mass[r] += weights[units[j]]
+            mass[r] += weights[order[r, j]]
 
 
 @compiled
 @no_type_check
-def minimum_sets(offsets, rows, weights, polarity, bias, chosen, slacks, erased, gains, least, doubtful):
+def smallest(losses, gain, small):
+    """The smallest positive losses in ascending order, until they make up for the gain; returns how many they are.
+
+    A few are kept sorted while the rest is looked at; where they become many, all are sorted.
+    """
+    count, total, limit = 0, 0.0, ROOM * gain
+    for i in range(len(losses)):
+        loss = losses[i]
+        if not 0 < loss <= limit:
+            continue
+        if count == FEW:
+            found = np.sort(losses[(losses > 0) & (losses <= ROOM * gain)])
+            small[: len(found)] = found
+            return len(found)
+        place = count
+        while place > 0 and small[place - 1] > loss:
+            small[place] = small[place - 1]
+            place -= 1
+        small[place] = loss
+        count, total = count + 1, total + loss
+        while total - small[count - 1] > ROOM * gain:
+            count -= 1
+            total -= small[count]
+        if total > ROOM * gain:
+            limit = small[count - 1]
+    return count
+
+
+@compiled
+@no_type_check
+def minimum_sets(
+    offsets, rows, weights, polarity, bias, chosen, slacks, doubts, erased, gains, least, doubtful, flipped_to
+):
     """Mark a smallest set of units of each row's instance whose erasure flips it, unless that is doubtful.
 
+    `flipped_to` is the class after the erasure, or UNKNOWN where rounding could decide.
+
     With c_i^k = α_i (z_ik − z_iy + b_k − b_y) class k gets ahead when all gains and so many of the smallest losses
-    remain as stay below them. Losses beyond all gains never remain, so only the smaller ones are sorted.
+    remain as stay below them. Losses beyond all gains never remain, so only the smallest ones are sorted.
     """
     classes, bias_class = len(bias), np.argmax(bias)
+    longest = 0
     for r in range(len(rows)):
-        begin, end, y = offsets[rows[r]], offsets[rows[r] + 1], chosen[r]
-        losses, small, best_losses = np.empty(end - begin), np.empty(end - begin), np.zeros(end - begin)
-        most, largest_kept, kept_ties = -1, 0.0, 0
+        longest = max(longest, offsets[rows[r] + 1] - offsets[rows[r]])
+    losses, small, sums = np.empty((classes, longest)), np.empty(longest), np.empty(classes)
+    for r in range(len(rows)):
+        begin, y = offsets[rows[r]], chosen[r]
+        n = offsets[rows[r] + 1] - begin
+        for i in range(n):
+            weight, own = weights[begin + i], polarity[begin + i, y]
+            for k in range(classes):
+                losses[k, i] = weight * (own - polarity[begin + i, k] + (bias[y] - bias[k]))
+        most, best, largest_kept, kept_ties = -1, y, 0.0, 0
         for k in range(classes):
             gain, lowest, free = 0.0, np.inf, 0
-            for i in range(begin, end):
-                loss = weights[i] * (polarity[i, y] - polarity[i, k] + (bias[y] - bias[k]))
-                losses[i - begin] = loss
-                lowest = min(lowest, loss)
-                if loss <= 0:
-                    gain -= loss
-                    free += 1
+            for i in range(n):
+                gain -= min(losses[k, i], 0.0)
+                lowest = min(lowest, losses[k, i])
+                free += losses[k, i] <= 0
             gains[r, k], least[r, k] = gain, lowest
             if k == y or gain <= 0:
                 continue
-            count = 0
-            for i in range(end - begin):
-                if 0 < losses[i] <= ROOM * gain:
-                    small[count] = losses[i]
-                    count += 1
-            if free + count <= most:
-                continue
-            candidates = np.sort(small[:count])
+            count = smallest(losses[k, :n], gain, small)
             slack, total, kept = slacks[r] * gain, -gain, 0
-            while kept < count and total + candidates[kept] < -slack:
-                total += candidates[kept]
+            while kept < count and total + small[kept] < -slack:
+                total += small[kept]
                 kept += 1
-            if kept < count and total + candidates[kept] <= slack:
+            if kept < count and total + small[kept] <= slack:
                 doubtful[r] = True
             if free + kept > most:
-                most = free + kept
-                best_losses[:] = losses
-                largest_kept = candidates[kept - 1] if kept > 0 else 0.0
-                kept_ties = np.sum(candidates[:kept] == largest_kept)
+                most, best = free + kept, k
+                largest_kept, kept_ties = small[kept - 1] if kept > 0 else 0.0, 0
+                while kept_ties < kept and small[kept - 1 - kept_ties] == largest_kept:
+                    kept_ties += 1
         if doubtful[r]:
             continue
-        for i in range(end - begin - 1, -1, -1):
-            loss = best_losses[i]
+        for i in range(n - 1, -1, -1):
+            loss = losses[best, i]
             if most < 0:
                 erased[begin + i] = y != bias_class and weights[begin + i] > 0
             elif loss == largest_kept and kept_ties > 0:
                 kept_ties -= 1
             else:
                 erased[begin + i] = loss > 0 and loss >= largest_kept
+        sums[:], remaining = 0.0, 0.0
+        for i in range(n):
+            if not erased[begin + i]:
+                remaining += weights[begin + i]
+                for k in range(classes):
+                    sums[k] += weights[begin + i] * (polarity[begin + i, k] + bias[k])
+        first, second = -np.inf, -np.inf
+        for k in range(classes):
+            if sums[k] > first:
+                flipped_to[r], first, second = k, sums[k], first
+            elif sums[k] > second:
+                second = sums[k]
+        if not first - second > doubts[r] * remaining:
+            flipped_to[r] = UNKNOWN if remaining > 0 else bias_class

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.analysis import loops
-from heedful.analysis.blocks import Block, ascending, at
+from heedful.analysis.blocks import Block, each, shares_of_rows
 from heedful.analysis.decisions import EPSILON, all_blocks, decisions, exact_terms, logits, once_per_trace, wide
 from heedful.errors import UnknownName
 from heedful.traces import Trace
@@ -48,8 +48,8 @@ class Ranking:
         """Numbers in the order of the importances, told apart even where the weights underflow."""
         factor = (self.direction or self.factor)(trace, np.random.default_rng([seed, order]))
         keys = factor * trace.attention_weights if self.weighted else factor
-        underflow = wide(trace)[trace.segments]
-        if self.weighted and underflow.any():
+        if self.weighted and wide(trace).any():
+            underflow = wide(trace)[trace.segments]
             keys[underflow] = _ranks(factor[underflow], trace.attention_scores[underflow])
         return keys if self.exact is None else self.exact(trace, keys, factor)
 
@@ -82,8 +82,14 @@ def attention_gradients(trace: Trace) -> Float[Tensor, " units"]:
 def _differences(trace: Trace, shares: Float[Tensor, "instances classes"]) -> Float[Tensor, " units"]:
     """Σ_{k≠y} shares_k (z_iy − z_ik)"""
     found = np.empty(len(trace.attention_scores))
-    given = (trace.offsets, trace.polarity_scores, shares, decisions(trace))
-    loops.gradients(*(tensor.numpy(force=True) for tensor in given), found)
+    offsets, polarity, *own = (
+        tensor.numpy(force=True) for tensor in (trace.offsets, trace.polarity_scores, shares, decisions(trace))
+    )
+
+    def fill(some: slice) -> None:
+        loops.gradients(offsets[some.start : some.stop + 1], polarity, *(array[some] for array in own), found)
+
+    each(fill, shares_of_rows(len(trace), len(found)))
     return torch.from_numpy(found).to(shares.device)
 
 
@@ -216,5 +222,13 @@ def _sorted(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool = Fals
 
 def ranked_units(block: Block, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Int[Tensor, "rows width"]:
     """The units of a block, the largest keys first (or last), ties by position; at the end what is not inside."""
-    values = at(keys, block.units) if reverse else at(keys, block.units).neg_()
-    return block.units.gather(1, ascending(values.masked_fill_(~block.inside, torch.inf)))
+    found, lengths = keys.numpy(force=True), block.inside.sum(1).numpy(force=True)
+    units, order = block.units.numpy(force=True), np.empty(block.units.shape, np.int64)
+    packed, spoiled = np.empty_like(order), np.zeros(len(order), np.bool_)
+    low = loops.pack(found, units, lengths, found.view(np.int64), reverse, packed)
+    packed.sort(axis=1)
+    loops.unpack(packed, low, found, units, lengths, order, spoiled)
+    for row in np.flatnonzero(spoiled):
+        inside = units[row, : lengths[row]]
+        order[row, : lengths[row]] = inside[np.argsort(found[inside] if reverse else -found[inside], kind="stable")]
+    return torch.from_numpy(order).to(block.units.device)

@@ -32,8 +32,9 @@ def linear_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -
     found = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows), np.empty(rows, np.bool_)
     lengths = trace.lengths[block.rows]
     doubts = rounding(lengths) * magnitude(trace)
-    given = (order, lengths, trace.attention_weights, trace.polarity_scores, trace.bias, decisions(trace)[block.rows])
-    loops.first_flips(*(tensor.numpy(force=True) for tensor in (*given, doubts)), *found)
+    places = (order, trace.offsets[block.rows], lengths)
+    given = (trace.attention_weights, trace.polarity_scores, trace.bias, decisions(trace)[block.rows], doubts)
+    loops.first_flips(*(tensor.numpy(force=True) for tensor in (*places, *given)), 2 * magnitude(trace), *found)
     erased, flipped_to, mass, doubtful = (torch.from_numpy(array).to(order.device) for array in found)
     return Flips(erased=erased, flipped_to=flipped_to, mass=mass), doubtful
 
