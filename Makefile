@@ -9,7 +9,7 @@ ifneq ($(wildcard ../shared/data),)
 export HEEDFUL_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test check bench browser clean
+.PHONY: demo test check bench browser clean study-sun2020 study-serrano2019
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -22,6 +22,13 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The papers run again: hours and half an hour on two slow cores; --quick makes minutes of them.
+study-sun2020: $(STAMP)
+	$(BIN)/heedful reproduce sun2020 --out study-sun2020
+
+study-serrano2019: $(STAMP)
+	$(BIN)/heedful reproduce serrano2019 --out study-serrano2019
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

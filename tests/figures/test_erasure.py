@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from heedful.figures.erasure import COMMON, RANKINGS, Grid, erased_boxes, excess, excess_curves, on_common
+from heedful.figures.erasure import COMMON, RANKINGS, Grid, erased_boxes, excess, excess_curves, with_common
 from heedful.figures.single_erasure import divergence_clouds, flip_matrices, negative_counts
 from heedful.figures.style import FORMATS, save_figure
 
@@ -80,9 +80,20 @@ def test_a_dashed_line_sets_our_rankings_apart() -> None:
 
 def test_instances_of_one_unit_are_left_out() -> None:
     lonely = flips_table({"attention": [1], "minimum": [1]}, units=1).assign(instance=9)
-    kept = on_common(pd.concat([FIVE, lonely], ignore_index=True))
+    kept = with_common(pd.concat([FIVE, lonely], ignore_index=True))
     assert 9 not in set(kept["instance"])
     assert kept.loc[kept["instance"] == 4, "common"].tolist() == [False, False]
+
+
+def test_a_random_order_that_does_not_flip_counts_as_everything_and_chooses_nothing() -> None:
+    table = flips_table({"attention": [1, 2], "random": [2, None], "minimum": [1, 2]}, units=4)
+    kept = with_common(table)
+    assert kept["common"].all()
+    assert kept.loc[kept["ranking"] == "random", ["fraction", "mass"]].iloc[1].tolist() == [1.0, 1.0]
+    figure = erased_boxes(table, GRID)
+    diamonds = [line for line in panel(figure, "Yelp, HANrnn").lines if line.get_marker() == "D"]
+    assert float(np.asarray(diamonds[0].get_xdata())[0]) == pytest.approx((0.5 + 1.0) / 2)
+    assert "0.50 · 0 % > ½ · n 1" in texts(panel(figure, "Yelp, HANrnn"))
 
 
 def test_masses_are_drawn_without_a_share_above_one_half() -> None:

@@ -34,6 +34,7 @@ OURS = ("margin", "minimum")
 LINES: Mapping[str, Literal[":", "--", "-."]] = {"random": ":", "gradient": "--", "margin": "-."}
 """Curves differ in their strokes, too; the others are solid."""
 
+CHANCE = "random"
 COMMON = "median on the instances that every ranking flips"
 PAPER = "the paper's share"
 HALF = 0.5
@@ -77,14 +78,14 @@ def erased_boxes(
     is a model whose further row shows how many instances lose more than each fraction; `known` are the paper's shares
     above one half.
     """
-    kept = on_common(in_grid(flips, grid))
+    kept = with_common(in_grid(flips, grid))
     rankings = shown_rankings(kept)
     label = {"fraction": "fraction of units erased", "mass": "attention mass erased"}[column]
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
         for place, name in enumerate(rankings):
             some = rows[(rows["ranking"] == name) & rows[column].notna()]
-            if len(some):
+            if some["flipped"].any():
                 _draw_box(axis, some, column, place, name)
         _name_rankings(axis, rankings)
 
@@ -139,15 +140,17 @@ def shown_rankings(flips: pd.DataFrame) -> list[str]:
     return [name for name in RANKINGS if name in present]
 
 
-def on_common(flips: pd.DataFrame) -> pd.DataFrame:
-    """The rows that flip, of more than one unit; `common` says whether every ranking flips the instance in every order.
+def with_common(flips: pd.DataFrame) -> pd.DataFrame:
+    """The rows of more than one unit that flip, or that are `common`: of instances that every ranking flips.
 
-    Serrano & Smith leave out what a ranking never flips, ranking by ranking (section 5.3).
+    Serrano & Smith leave out what a ranking never flips, ranking by ranking (section 5.3). Chance does not choose what
+    is common; there a random order that does not flip counts as everything erased.
     """
     several = flips[flips["units"] > 1]
     flipped = several["erased"].notna()
-    always = flipped.groupby([several[key] for key in _INSTANCE]).transform("all")
-    return several.assign(common=always)[flipped]
+    always = (flipped | (several["ranking"] == CHANCE)).groupby([several[key] for key in _INSTANCE]).transform("all")
+    whole = {name: several[name].where(flipped, 1.0) for name in ("fraction", "mass")}
+    return several.assign(common=always, flipped=flipped, **whole)[flipped | always]
 
 
 def excess(flips: pd.DataFrame) -> pd.DataFrame:
@@ -205,7 +208,7 @@ def _leave_empty(axis: Axes) -> None:
 
 
 def _draw_box(axis: Axes, rows: pd.DataFrame, column: str, place: int, ranking: str) -> None:
-    values = numbers(rows[column])
+    values = numbers(rows.loc[rows["flipped"], column])
     axis.bxp(
         boxplot_stats(values),
         positions=[place],
@@ -219,7 +222,7 @@ def _draw_box(axis: Axes, rows: pd.DataFrame, column: str, place: int, ranking: 
         whiskerprops={"color": "#333333", "linewidth": 0.8},
         capprops={"color": "#333333", "linewidth": 0.8},
     )
-    common = values[rows["common"].to_numpy(dtype=bool)]
+    common = numbers(rows.loc[rows["common"], column])
     if len(common):
         axis.plot([float(np.median(common))], [place], "D", color="black", ms=4.5, mec="white", mew=0.8, zorder=5)
     over = f" · {share_words(float((values > HALF).mean()))} > ½" if column == "fraction" else ""
@@ -247,7 +250,7 @@ def _tails(rankings: Sequence[str], known: Known) -> Draw:
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
         for name in rankings:
-            values = np.sort(numbers(rows.loc[rows["ranking"] == name, "fraction"]))
+            values = np.sort(numbers(rows.loc[(rows["ranking"] == name) & rows["flipped"], "fraction"]))
             if len(values):
                 found, counts = np.unique(values, return_counts=True)
                 above = np.maximum(1 - counts.cumsum() / len(values), LEAST / 10)
