@@ -87,19 +87,20 @@ def test_a_tie_goes_to_the_lowest_class() -> None:
     assert first(first_flips(trace, "attention", reverse=True), "erased", "flipped_to") == [3, 0]
 
 
-@pytest.mark.parametrize("seed", range(2_000))
-def test_flips_are_those_of_the_literal_loop(seed: int) -> None:
+@pytest.mark.parametrize("start", range(0, 2_000, 50))
+def test_flips_are_those_of_the_literal_loop(start: int) -> None:
     """2,000 traces of two instances: eight spreads of scores, 2 to 10 classes, ties, one unit alone.
 
-    Every ranking on all of them, and on half of each spread reversed.
+    Every ranking on all of them, and on a quarter of each spread reversed.
     """
-    trace = random_trace(seed, instances=2, longest=11)
-    for name, reverse in KINDS if seed // len(SPREADS) % 2 else KINDS[::2]:
-        table = first_flips(trace, name, reverse=reverse)
-        for t, order in enumerate(orders_of(trace, name, reverse)):
-            expected = oracle.first_flip(*parts(trace, t), order)
-            found = None if pd.isna(table["erased"][t]) else (table["erased"][t], table["flipped_to"][t])
-            assert found == expected, (name, reverse, t)
+    for seed in range(start, start + 50):
+        trace = random_trace(seed, instances=2, longest=11)
+        for name, reverse in KINDS[::2] if seed // len(SPREADS) % 4 else KINDS:
+            table = first_flips(trace, name, reverse=reverse)
+            for t, order in enumerate(orders_of(trace, name, reverse)):
+                expected = oracle.first_flip(*parts(trace, t), order)
+                found = None if pd.isna(table["erased"][t]) else (table["erased"][t], table["flipped_to"][t])
+                assert found == expected, (seed, name, reverse, t)
 
 
 @pytest.mark.parametrize("seed", range(16))

@@ -17,15 +17,12 @@ from heedful.analysis.dynamics import (
     Documents,
     Moment,
     Parameters,
-    dot_product_terms,
-    dot_products,
     flow_of,
     observe,
-    pair_kinds,
-    sample_pairs,
     sum_of,
     summary,
 )
+from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
 from heedful.analysis.tokens import class_counts, token_groups
 from heedful.errors import ConfigError, InputError
 from heedful.files import replacing

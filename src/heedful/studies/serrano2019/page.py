@@ -35,7 +35,11 @@ def lines(tables: Frames) -> list[str]:
 
 
 def _rows(table: pd.DataFrame) -> list[str]:
-    return ["  " + "   ".join(f"{name} {value}" for name, value in row.items()) for row in table.to_dict("records")]
+    """A line of names and one for each row, in columns."""
+    cells = [[str(cell) for cell in row] for row in [list(table.columns), *table.to_numpy().tolist()]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+    return [f"  {line.rstrip()}" for line in lines]
 
 
 def page_tables(tables: Frames) -> list[PageTable]:
