@@ -10,6 +10,7 @@ from scipy.stats import entropy
 
 from heedful.analysis import decisions as deciding
 from heedful.analysis import remains
+from heedful.analysis.blocks import each
 from heedful.analysis.erasure import erase, first_flips, js_divergence, single_erasure
 from heedful.analysis.rankings import RANKINGS, ranked
 from heedful.errors import InputError, UnknownName
@@ -303,3 +304,9 @@ def test_threads_are_given_back(three: Trace) -> None:
     before = torch.get_num_threads()
     first_flips(three)
     assert torch.get_num_threads() == before
+
+
+def test_work_within_work_does_not_wait_for_itself() -> None:
+    """Every thread has parts that ask for threads in turn; they are done where they are."""
+    nested = each(lambda part: each(lambda inner: 10 * part + inner, [1, 2, 3]), list(range(64)))
+    assert nested == [[10 * part + 1, 10 * part + 2, 10 * part + 3] for part in range(64)]

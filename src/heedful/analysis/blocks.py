@@ -6,6 +6,7 @@ end of an instance is marked by `inside` and never counted.
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from heedful.text.ragged import lengths_of
 S = TypeVar("S")
 T = TypeVar("T")
 
+THREADS = "heedful-analysis"
 MOST_UNITS, SLICE, SHARE = 65_536, 8_192, 50_000
 LEAST_FILLED, SHORT = 0.8, 16
 
@@ -134,7 +136,9 @@ def one_thread() -> Iterator[None]:
 
 def each(function: Callable[[S], T], some: Sequence[S]) -> list[T]:
     """The function of every part, of several at a time: parts are independent, and the heavy work needs no lock."""
-    if len(some) < 2:
+    if len(some) < 2 or threading.current_thread().name.startswith(
+        THREADS
+    ):  # a thread that waited would block the rest
         return [function(part) for part in some]
     return list(_threads().map(function, some))
 
@@ -148,7 +152,7 @@ def shares_of_rows(rows: int, units: int) -> list[slice]:
 @cache
 def _threads() -> ThreadPoolExecutor:
     """Threads that wait for work: to start them anew would take as long as the work."""
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="heedful")
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=THREADS)
 
 
 os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not live on in a copy of the process

@@ -17,7 +17,7 @@ from torch import Tensor
 from heedful.analysis.blocks import Block, each, one_thread
 from heedful.analysis.decisions import EPSILON, NEVER, all_blocks, decisions, erased_logits, linear, settled
 from heedful.analysis.rankings import Ranking, ranked, ranked_units, ranking
-from heedful.analysis.remains import Flips, exact_flip, linear_flips, log_flips
+from heedful.analysis.remains import Flips, exact_flip, linear_flips, log_flips, reaches
 from heedful.errors import InputError
 from heedful.traces import Trace
 
@@ -79,6 +79,7 @@ def _flip_table(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -
 def _first_flips(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -> Flips:
     erased, flipped_to = torch.empty_like(decisions(trace)), torch.empty_like(decisions(trace))
     mass = torch.empty_like(erased, dtype=torch.float64)
+    reaches(trace)  # before the threads that all need it
     parts = each(lambda block: _flips_of(trace, block, ranked_units(block, keys, reverse=reverse)), all_blocks(trace))
     for block, part in zip(all_blocks(trace), parts, strict=True):
         erased[block.rows], flipped_to[block.rows], mass[block.rows] = part.erased, part.flipped_to, part.mass

@@ -32,6 +32,21 @@ def gradients(offsets, polarity, shares, chosen, found):
 
 @compiled
 @no_type_check
+def reaches(offsets, polarity, bias, chosen, found):
+    """The most by which a unit of each instance is for another class and against the chosen one; none is zero."""
+    for t in range(len(chosen)):
+        y, most = chosen[t], 0.0
+        for i in range(offsets[t], offsets[t + 1]):
+            largest = -np.inf
+            for k in range(len(bias)):
+                if k != y:
+                    largest = max(largest, polarity[i, k] + bias[k])
+            most = max(most, largest - (polarity[i, y] + bias[y]))
+        found[t] = most
+
+
+@compiled
+@no_type_check
 def pack(keys, units, lengths, bits, reverse, packed):
     """Rows of whole numbers that sort as the keys do, the largest first: the top bits of each key, then its place.
 
@@ -70,8 +85,8 @@ def first_flips(
 ):
     """For each row of an order of units: the shortest prefix whose erasure flips, the class after it, its weight.
 
-    `doubts[r]`: how far, relative to the remaining weight, the sums of row r may be off. `reach`: how much, relative to
-    its weight, one more unit can help another class; where that cannot be enough the classes need no comparing.
+    `doubts[r]`: how far, relative to the remaining weight, the sums of row r may be off. `reach[r]`: how much, relative
+    to its weight, one more unit can help another class; where that cannot be enough the classes need no comparing.
     The terms of a row are made in the order of the memory first: a cache holds them, in whatever order they are added.
     """
     classes, bias_class = len(bias), np.argmax(bias)
@@ -95,7 +110,7 @@ def first_flips(
                 weightless += 1
                 continue
             doubt = remaining * doubts[r]
-            gained += weight * reach
+            gained += weight * reach[r]
             if lead + gained < -3 * doubt:
                 continue
             best, first, second = y, -np.inf, -np.inf

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis import loops
-from heedful.analysis.blocks import Block, at, endings
-from heedful.analysis.decisions import NEVER, decisions, exact_terms, magnitude, rounding
+from heedful.analysis.blocks import Block, at, each, endings, shares_of_rows
+from heedful.analysis.decisions import NEVER, decisions, exact_terms, magnitude, once_per_trace, rounding
 from heedful.traces import Trace
 
 
@@ -34,9 +34,24 @@ def linear_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -
     doubts = rounding(lengths) * magnitude(trace)
     places = (order, trace.offsets[block.rows], lengths)
     given = (trace.attention_weights, trace.polarity_scores, trace.bias, decisions(trace)[block.rows], doubts)
-    loops.first_flips(*(tensor.numpy(force=True) for tensor in (*places, *given)), 2 * magnitude(trace), *found)
+    reach = reaches(trace)[block.rows] + doubts
+    loops.first_flips(*(tensor.numpy(force=True) for tensor in (*places, *given, reach)), *found)
     erased, flipped_to, mass, doubtful = (torch.from_numpy(array).to(order.device) for array in found)
     return Flips(erased=erased, flipped_to=flipped_to, mass=mass), doubtful
+
+
+@once_per_trace
+def reaches(trace: Trace) -> Float[Tensor, " instances"]:
+    """How far a unit of each instance can help another class against the chosen one, relative to its weight."""
+    found = np.empty(len(trace))
+    arrays = (trace.offsets, trace.polarity_scores, trace.bias, decisions(trace))
+    offsets, polarity, bias, chosen = (tensor.numpy(force=True) for tensor in arrays)
+
+    def fill(some: slice) -> None:
+        loops.reaches(offsets[some.start : some.stop + 1], polarity, bias, chosen[some], found[some])
+
+    each(fill, shares_of_rows(len(trace), len(polarity)))
+    return torch.from_numpy(found).to(trace.offsets.device)
 
 
 def log_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> tuple[Flips, Bool[Tensor, " rows"]]:
