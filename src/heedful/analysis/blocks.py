@@ -135,10 +135,11 @@ def one_thread() -> Iterator[None]:
 
 
 def each(function: Callable[[S], T], some: Sequence[S]) -> list[T]:
-    """The function of every part, of several at a time: parts are independent, and the heavy work needs no lock."""
-    if len(some) < 2 or threading.current_thread().name.startswith(
-        THREADS
-    ):  # a thread that waited would block the rest
+    """The function of every part, of several at a time: parts are independent, and the heavy work needs no lock.
+
+    Parts of a part are done where they are: threads that waited for threads would wait for ever.
+    """
+    if len(some) < 2 or threading.current_thread().name.startswith(THREADS):
         return [function(part) for part in some]
     return list(_threads().map(function, some))
 
