@@ -68,8 +68,8 @@ def test_statistics_of_flips_by_hand() -> None:
         minimum=[2, 3, 3, 10, 3] * TIMES,
     )
     counts = erased_counts(table)
-    assert counts["random"].tolist()[:3] == [3, 6, 8]
-    assert np.isnan(counts["random"][3])  # one of its orders never flips
+    assert counts["random"].tolist()[:4] == [3, 6, 8, 10]  # an order that never flips counts as all ten units
+    assert counts["attention"][:5].isna().tolist() == [False] * 4 + [True]
     assert wins("gradient", "attention")(table, LEVEL) == share(20, 30)
     assert wins("attention", "random")(table, LEVEL) == share(20, 30)
     assert wins("attention", "product")(table, LEVEL) == share(0, 20)
@@ -77,8 +77,8 @@ def test_statistics_of_flips_by_hand() -> None:
     assert attained("attention")(table, LEVEL) == share(0, 40)  # the fourth flips with nothing less than all: no merit
     assert attained("gradient")(table, LEVEL) == share(30, 40)
     assert attained("product")(table, LEVEL) == share(20, 40)
-    assert mean_fractions(table).tolist()[:3] == pytest.approx([0.275, 0.425, 0.5])
-    assert mean_fractions(table)[3:5].isna().all()
+    assert mean_fractions(table).tolist()[:4] == pytest.approx([0.275, 0.425, 0.5, 1.0])
+    assert mean_fractions(table)[4:5].isna().all()
     assert values(less_mass("product")(table, LEVEL)) == pytest.approx((0.3, 40))
     assert values(less_mass("gradient")(table, LEVEL)) == pytest.approx((0.4, 40))
 

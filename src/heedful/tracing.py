@@ -76,9 +76,14 @@ def word_weights(model: Classifier, split: Split, instance: int) -> WordWeights:
 
 def trace_vocabulary(model: Classifier) -> Trace:
     """Every token of the vocabulary as a document of one unit: its scores are the paper's global scores."""
-    words = model.interface.vocabulary.tokens
+    return trace_tokens(model, torch.arange(len(model.interface.vocabulary)))
+
+
+def trace_tokens(model: Classifier, numbers: Int[Tensor, " tokens"]) -> Trace:
+    """Some tokens of the vocabulary, each as a document of one unit."""
+    words = [model.interface.vocabulary.tokens[number] for number in numbers.tolist()]
     tokens = Tokens(
-        numbers=torch.arange(len(words)),
+        numbers=numbers,
         offsets=torch.arange(len(words) + 1),
         spans=torch.tensor([[0, len(word)] for word in words], dtype=torch.int32),
     )

@@ -13,7 +13,7 @@ from heedful.analysis.rankings import ranked
 from heedful.config import ModelSettings
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier, make_classifier
-from heedful.probes.inputs import Grid, input_against_attention, input_flips
+from heedful.probes.inputs import Grid, compare_levels, flips_by_level, input_flips
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, Sentences, offsets_of
 from heedful.text.tokenize import Tokens
@@ -135,13 +135,14 @@ def test_without_an_encoder_deleting_is_erasing(structure: str, by: str) -> None
 
 def test_the_two_notions_are_one_without_an_encoder_and_two_with_one() -> None:
     split = as_split(documents(60, seed=2))
-    same = input_against_attention(a_model("flat", "none"), split)
+    same = compare_levels(flips_by_level(a_model("flat", "none"), split, modes=["delete"]))
     assert same["ranking"].tolist() == ["attention", "gradient", "product", "random"]
     assert same["equal"].tolist() == [1.0] * 4
     assert same["correlation"].tolist() == pytest.approx([1.0] * 4)
     assert same["input_sooner"].tolist() == [0.0] * 4
     assert (same["median_fraction_input"] == same["median_fraction_attention"]).all()
-    other = input_against_attention(a_model("flat", "gru"), split, rankings=("attention",)).iloc[0]
+    flips = flips_by_level(a_model("flat", "gru"), split, rankings=("attention",), modes=["delete"])
+    other = compare_levels(flips).iloc[0]
     assert 0 < other["equal"] < 1
     assert other["correlation"] < 1
 
@@ -149,7 +150,7 @@ def test_the_two_notions_are_one_without_an_encoder_and_two_with_one() -> None:
 def test_a_row_of_the_comparison_by_hand() -> None:
     split = as_split(documents(60, seed=2))
     model = a_model("flat", "gru")
-    row = input_against_attention(model, split, rankings=("gradient",), mode="mask").iloc[0]
+    row = compare_levels(flips_by_level(model, split, rankings=("gradient",), modes=["mask"])).iloc[0]
     long = split.lengths.numpy() > 1
     one = input_flips(model, split, "gradient", mode="mask")[long]["erased"]
     two = first_flips(trace(model, split), by="gradient")[long]["erased"]
@@ -202,8 +203,28 @@ def test_with_a_grid_the_first_look_that_shows_a_flip_counts(spacing: str) -> No
 
 def test_both_notions_look_at_the_same_sizes() -> None:
     split = as_split(documents(60, seed=2))
-    same = input_against_attention(a_model("flat", "none"), split, steps=3, rankings=("attention", "random"))
-    assert same["equal"].tolist() == [1.0, 1.0]
+    flips = flips_by_level(a_model("flat", "none"), split, steps=3, rankings=("attention", "random"), modes=["delete"])
+    assert compare_levels(flips)["equal"].tolist() == [1.0, 1.0]
+
+
+def test_every_level_has_the_table_of_its_own_function() -> None:
+    """And the documents keep their numbers at each."""
+    model, split, rows = a_model("flat", "gru"), as_split(documents(20, seed=2)), [7, 3, 11]
+    told: list[tuple[int, int]] = []
+    flips = flips_by_level(
+        model, split, rankings=("gradient", "random"), rows=rows, seed=5, watch=lambda *at: told.append(at)
+    )
+
+    def table(level: str, by: str) -> pd.DataFrame:
+        rows = flips[(flips["level"] == level) & (flips["ranking"] == by)]
+        return rows.drop(columns=["level", "ranking"]).reset_index(drop=True)
+
+    whole = first_flips(trace(model, split), by="gradient").set_index("instance").loc[rows].reset_index()
+    pd.testing.assert_frame_equal(table("attention", "gradient"), whole)
+    for mode in ("delete", "mask"):
+        expected = input_flips(model, split, "random", mode=mode, rows=rows, seed=5)
+        pd.testing.assert_frame_equal(table(mode, "random"), expected)
+    assert told == [(done, 6) for done in range(1, 7)]
 
 
 def test_some_documents_keep_their_numbers() -> None:

@@ -142,6 +142,7 @@ def test_the_command_compares_words_and_weights_of_a_run(tmp_path: Path) -> None
     table = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["inputs"]
     assert [row["equal"] for row in table] == [1.0] * 4
     assert pd.read_csv(tmp_path / "out" / "inputs-delete.csv")["ranking"].tolist() == [r["ranking"] for r in table]
+    assert set(pd.read_csv(tmp_path / "out" / "input-flips-delete.csv")["level"]) == {"attention", "delete"}
     wrong = CliRunner().invoke(app, ["erase", "--run", str(made.path), "--input", "remove"])
     assert isinstance(wrong.exception, UnknownName)
     assert "mode of input erasure" in str(wrong.exception)

@@ -117,6 +117,7 @@ def test_the_directory_holds_tables_figures_and_one_page(place: Place) -> None:
         "wins",
         "tail",
         "inputs",
+        "input-flips",
         "verdicts",
     ):
         assert all((place.study / "tables" / f"{name}.{kind}").is_file() for kind in ("csv", "parquet", "tex"))
@@ -155,10 +156,15 @@ def test_without_an_encoder_deleting_words_flips_as_erasing_their_weights_does(p
     assert (deleted["equal"] == 1).all()
     assert (deleted["median_fraction_input"] == deleted["median_fraction_attention"]).all()
     assert (table["instances"] == 50).all()
+    summary = place.table("input-flips").set_index(["level", "model", "ranking", "convention"])["mean_fraction"]
+    pd.testing.assert_series_equal(summary["delete"], summary["attention"])
+    assert not summary["mask"].equals(summary["attention"])
 
 
 def test_changed_texts_are_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.studies.serrano2019.inputs.compare", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(
+        "heedful.studies.serrano2019.inputs.read_changed_texts", lambda *_, **__: pytest.fail("read again")
+    )
     again = place.call("--models", ",".join(TRAINED), "--table", "inputs")
     assert again.code == 0, again.err
     assert "reading changed texts: 2 of 2 runs" in again.err

@@ -73,18 +73,19 @@ def on_common(tables: Tables) -> dict[str, pd.DataFrame]:
 
     Chance does not choose them: a random order that does not flip one counts as if everything had been erased.
     """
-    fixed = [table for name, table in tables.items() if not _by_chance(name)]
+    fixed = [table for name, table in tables.items() if not by_chance(name)]
     sets = [set(_flipped(table)["instance"]) for table in fixed or tables.values()]
     common = set.intersection(*sets) if sets else set()
-    return {name: _all_erased(table[table["instance"].isin(common)]) for name, table in tables.items()}
+    return {name: with_everything_erased(table[table["instance"].isin(common)]) for name, table in tables.items()}
 
 
-def _by_chance(name: str) -> bool:
+def by_chance(name: str) -> bool:
+    """Whether that is a random ranking, of which one order does not speak for the others."""
     return name in RANKINGS and RANKINGS[name].chance
 
 
-def _all_erased(rows: pd.DataFrame) -> pd.DataFrame:
-    """With everything erased where nothing flips."""
+def with_everything_erased(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `first_flips` that say, where nothing flips, that everything was erased."""
     mass = rows["mass"].where(rows["erased"].notna(), 1.0) if "mass" in rows else float("nan")
     erased = rows["erased"].fillna(rows["units"])
     return rows.assign(erased=erased, fraction=erased.astype(float) / rows["units"], mass=mass)
@@ -131,7 +132,7 @@ def pairwise_wins(tables: Tables) -> pd.DataFrame:
     On instances that both flip; of several random orders the mean counts, of one that does not flip all units.
     """
     erased = {
-        name: (table["erased"].fillna(table["units"]) if _by_chance(name) else table["erased"]).astype(float)
+        name: (table["erased"].fillna(table["units"]) if by_chance(name) else table["erased"]).astype(float)
         for name, table in tables.items()
     }
     counts = _per_instance(erased, tables)

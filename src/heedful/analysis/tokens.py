@@ -10,6 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.errors import InputError
+from heedful.text.corpus import Corpus
+from heedful.text.ragged import segments_of
 from heedful.traces import Trace
 
 POSITIVE, NEGATIVE, NEUTRAL, NONE = "positive", "negative", "neutral", "none"
@@ -42,6 +44,15 @@ def class_counts(
     """How often each token occurs in documents of each class."""
     cells = torch.bincount(tokens * class_count + classes, minlength=vocabulary_size * class_count)
     return cells.view(vocabulary_size, class_count)
+
+
+def training_counts(corpus: Corpus) -> Int[Tensor, "vocab classes"]:
+    """How often each token of the vocabulary occurs in training documents of each class."""
+    train = corpus.train
+    classes = train.labels[segments_of(train.offsets)]
+    return class_counts(
+        train.tokens.numbers, classes, vocabulary_size=len(corpus.vocabulary), class_count=corpus.classes
+    )
 
 
 def associations(counts: Int[Tensor, "vocab classes"]) -> Float[Tensor, " vocab"]:

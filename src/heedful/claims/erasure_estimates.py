@@ -8,6 +8,7 @@ together over seeds and models is said in `heedful.claims.erasure_together`.
 import numpy as np
 import pandas as pd
 
+from heedful.analysis.quality import by_chance, with_everything_erased
 from heedful.analysis.statistics import Estimate, Numbers, area, bootstrap, paired_difference, share
 from heedful.claims.erasure_together import OfRun
 from heedful.errors import InputError
@@ -99,19 +100,19 @@ def check_same_instances(one: "pd.Index[int]", other: "pd.Index[int]") -> None:
 
 
 def erased_counts(run: pd.DataFrame, column: str = "erased") -> pd.DataFrame:
-    """A column of `flips` by instance and ranking, for more than one unit; the mean of random orders, null if one is.
+    """A column of `flips` by instance and ranking, for more than one unit, null where a ranking does not flip.
 
-    Nothing is averaged for the other rankings: they have one order.
+    Of random orders the mean, each that does not flip counting as everything erased (`heedful.analysis.quality`).
     """
     several = run[run["units"] > 1]
     orders = several.set_index("instance").groupby(["ranking", "order"], sort=False)
     parts = [part.index for _, part in orders]
     for part in parts:
         check_same_instances(parts[0], part)
-    values = pd.Series(several[column].to_numpy(np.float64, na_value=np.nan), index=several.index)
-    keys = [several["instance"], several["ranking"]]
-    means, missing = values.groupby(keys, sort=False).mean(), values.isna().groupby(keys, sort=False).any()
-    return means.mask(missing).unstack("ranking")
+    random = several["ranking"].map(by_chance)
+    rows = several.where(~random, with_everything_erased(several))
+    values = pd.Series(rows[column].to_numpy(np.float64, na_value=np.nan), index=rows.index)
+    return values.groupby([several["instance"], several["ranking"]], sort=False).mean().unstack("ranking")
 
 
 def wins(first: str, second: str) -> OfRun:

@@ -71,18 +71,21 @@ def _erase_text(text: str, run: "Run", inputs: str | None, seed: int, as_json: b
 
 
 def _erase_inputs(run: "Run", mode: str, out: Path | None, as_json: bool) -> None:
+    from heedful.commands.progress import counting
     from heedful.pipeline import read_corpus
-    from heedful.studies.erasure import print_inputs
-    from heedful.studies.serrano2019.inputs import compare
+    from heedful.studies.erasure import input_tables, print_inputs
+    from heedful.studies.study import plain
     from heedful.studies.tables import save_table
 
-    table = compare(run, read_corpus(run.settings), [mode])
+    with counting("reading changed texts") as watch:
+        tables = input_tables(run, read_corpus(run.settings), mode, watch=watch)
     if out is not None:
-        save_table(table, out / f"inputs-{mode}")
+        for name, table in tables.items():
+            save_table(table, out / f"{name}-{mode}")
     if as_json:
-        print_json({"inputs": table.to_dict("records")})
+        print_json({name: plain(table) for name, table in tables.items()})
     else:
-        print_inputs(table)
+        print_inputs(tables["inputs"])
 
 
 def _erase_trace(found: "Trace", seed: int, out: Path | None, as_json: bool) -> None:

@@ -1,6 +1,12 @@
-"""The progress of an audit on stderr: its training, then the sweep over λ, one bar at a time."""
+"""Progress on stderr: of an audit (its training, then the sweep over λ, one bar at a time), and of what is counted."""
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
+
+from rich.console import Console
+from rich.progress import Progress
 
 from heedful.sweep.jobs import SweepEvent
 from heedful.sweep.progress import SweepProgress
@@ -43,3 +49,11 @@ class AuditProgress:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._replace(None)
+
+
+@contextmanager
+def counting(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told how many of how many are done."""
+    with Progress(console=Console(file=sys.stderr)) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -17,6 +17,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
+from heedful.analysis.quality import with_everything_erased
 from heedful.analysis.statistics import Numbers
 from heedful.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, brief, house_style
 
@@ -149,8 +150,7 @@ def with_common(flips: pd.DataFrame) -> pd.DataFrame:
     several = flips[flips["units"] > 1]
     flipped = several["erased"].notna()
     always = (flipped | (several["ranking"] == CHANCE)).groupby([several[key] for key in _INSTANCE]).transform("all")
-    whole = {name: several[name].where(flipped, 1.0) for name in ("fraction", "mass")}
-    return several.assign(common=always, flipped=flipped, **whole)[flipped | always]
+    return with_everything_erased(several).assign(common=always, flipped=flipped)[flipped | always]
 
 
 def excess(flips: pd.DataFrame) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from heedful.analysis.dynamics import (
     summary,
 )
 from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
-from heedful.analysis.tokens import class_counts, token_groups
+from heedful.analysis.tokens import token_groups, training_counts
 from heedful.errors import ConfigError, InputError
 from heedful.files import replacing
 from heedful.models.attention import AdditiveAttention
@@ -155,7 +155,7 @@ class FlowRecorder:
             raise ConfigError(f"Recording happens every 1 or more steps, not every {every}.")
         self.corpus = corpus
         self.every = every
-        self.groups = list(groups) if groups is not None else _counted_groups(corpus)
+        self.groups = list(groups) if groups is not None else token_groups(training_counts(corpus), corpus.class_names)
         if len(self.groups) != len(corpus.vocabulary):
             raise InputError(f"Give one group per token: {len(corpus.vocabulary)} tokens, {len(self.groups)} groups.")
         self.keep_tokens = tokens
@@ -253,17 +253,6 @@ def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Fl
     terms = dot_product_terms(moment, there)
     omega = dot_products(moment.parameters.embedding, there)
     return {"omega": omega.cpu(), "rate": sum_of(terms.values()).cpu(), "rate_approximate": terms["B"].cpu()}
-
-
-def _counted_groups(corpus: Corpus) -> list[str]:
-    train = corpus.train
-    counts = class_counts(
-        train.tokens.numbers,
-        torch.repeat_interleave(train.labels, train.lengths),
-        vocabulary_size=len(corpus.vocabulary),
-        class_count=corpus.classes,
-    )
-    return token_groups(counts, corpus.class_names)
 
 
 def _find_pairs(

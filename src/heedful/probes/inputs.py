@@ -6,7 +6,7 @@ words.
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ from heedful.text.tokenize import Tokens
 from heedful.traces import Trace
 from heedful.tracing import UNITS_AT_ONCE, trace
 
-MODES = ("delete", "mask")
+ATTENTION, MODES = "attention", ("delete", "mask")
 SPACINGS = ("even", "geometric")
 UNKNOWN_TOKEN = 0
 RANKINGS = ("attention", "gradient", "product", "random")
@@ -101,42 +101,66 @@ def input_flips(
     return _table(found, _first(found, reader, places, grid), places, rows)
 
 
-def input_against_attention(
+def flips_by_level(
     model: Classifier,
     split: Split,
     *,
     rankings: Sequence[str] = RANKINGS,
-    mode: str = "delete",
+    modes: Sequence[str] = MODES,
     steps: int | None = None,
     spacing: str = "even",
     rows: Sequence[int] | None = None,
     seed: int = 0,
+    watch: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Both notions of erasure beside each other, per ranking, on documents of more than one unit.
+    """Both notions of erasure on the same documents, at the same looks, as tables of `first_flips` below each other.
 
-    Both look at the same sizes. Medians of the fraction, the rank correlation of the counts (Spearman) and the share
-    where the input flips with fewer are over the documents that both flip (`both`); `equal` is the share of all
-    documents where the counts are the same, never counting as a count.
+    `level` is attention, delete or mask, `ranking` the ranking; the other columns are those of `first_flips`, and what
+    is made of its tables can be made of these. `watch` is told how many of how many tables are there.
     """
-    some = _some(split, rows)
-    found, grid = trace(model, some), Grid(steps=steps, spacing=spacing)
-    result = []
-    for by in rankings:
-        given = input_flips(model, some, by, mode=mode, steps=steps, spacing=spacing, seed=seed)
-        result.append({"ranking": by, "mode": mode, **_compare(given, _attention_flips(found, by, grid, seed))})
-    return pd.DataFrame(result)
+    found, grid = trace(model, _some(split, rows)), Grid(steps=steps, spacing=spacing)
+    levels = [(level, by) for level in (ATTENTION, *modes) for by in rankings]
+    parts = []
+    for done, (level, by) in enumerate(levels, start=1):
+        if level == ATTENTION:
+            part = _attention_flips(found, by, grid, seed, rows)
+        else:
+            part = input_flips(model, split, by, mode=level, steps=steps, spacing=spacing, rows=rows, seed=seed)
+        parts.append(part.assign(level=level, ranking=by))
+        if watch is not None:
+            watch(done, len(levels))
+    table = pd.concat(parts, ignore_index=True)
+    return table[["level", "ranking", *(column for column in table if column not in {"level", "ranking"})]]
 
 
-def _attention_flips(found: Trace, by: str, grid: Grid, seed: int) -> pd.DataFrame:
+def compare_levels(flips: pd.DataFrame) -> pd.DataFrame:
+    """Each way of changing the input beside erased attention, per ranking, on documents of more than one unit.
+
+    Medians of the fraction, the rank correlation of the counts (Spearman) and the share where the input flips with
+    fewer are over the documents that both flip (`both`); `equal` is the share of all documents where the counts are the
+    same, never counting as a count.
+    """
+    tables = dict(list(flips.groupby(["level", "ranking"], sort=False)))
+    return pd.DataFrame(
+        [
+            {"ranking": by, "mode": level, **_compare(rows, tables[ATTENTION, by])}
+            for (level, by), rows in tables.items()
+            if level != ATTENTION
+        ]
+    )
+
+
+def _attention_flips(found: Trace, by: str, grid: Grid, seed: int, rows: Sequence[int] | None) -> pd.DataFrame:
     """`first_flips`, seen at the looks of the grid only."""
     if grid.steps is None:
-        return first_flips(found, by=by, seed=seed)
+        table = first_flips(found, by=by, seed=seed)
+        return table if rows is None else table.assign(instance=np.array(rows))
     places = _places(found, ranking(by), seed, 0)
-    return _table(found, _first(found, _Weights(found=found), places, grid), places, None)
+    return _table(found, _first(found, _Weights(found=found), places, grid), places, rows)
 
 
 def _compare(given: pd.DataFrame, attended: pd.DataFrame) -> dict[str, object]:
-    """One row of `input_against_attention`."""
+    """One row of `compare_levels`."""
     several = given["units"] > 1
     one, other = (_counts(table[several]) for table in (given, attended))
     both = ~np.isnan(one) & ~np.isnan(other)

@@ -5,11 +5,10 @@ from typing import Literal
 import pandas as pd
 import torch
 
-from heedful.analysis.tokens import GroupRule, class_counts, token_table
+from heedful.analysis.tokens import GroupRule, token_table, training_counts
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier
 from heedful.text.corpus import Corpus
-from heedful.text.ragged import segments_of
 from heedful.traces import Trace
 from heedful.tracing import trace, trace_vocabulary
 
@@ -33,12 +32,7 @@ def token_scores(
         raise UnknownName("scope", scope, SCOPES)
     if scope == "local" and model.hierarchical:
         raise InputError("A hierarchical model has no local scores of words: its final attention is over sentences.")
-    counts = class_counts(
-        corpus.train.tokens.numbers,
-        corpus.train.labels[segments_of(corpus.train.offsets)],
-        vocabulary_size=len(corpus.vocabulary),
-        class_count=corpus.classes,
-    )
+    counts = training_counts(corpus)
     scored = trace_vocabulary(model) if scope == "global" else _local_trace(model, corpus)
     table = token_table(scored, counts, rule=rule)
     if corpus.planted is not None:

@@ -56,12 +56,9 @@ class _Trials:
     observers: Sequence[Observer]
     watch: Callable[[SweepEvent], None] | None
 
-    def missing(self, wanted: Sequence[RunSettings]) -> list[RunSettings]:
-        return [one for one in wanted if self.store.find(one.digest(self.corpus.fingerprint)) is None]
-
     def results(self, wanted: Sequence[RunSettings]) -> Iterator[Run | str]:
         """Each run, or why it could not be computed."""
-        missing = self.missing(wanted)
+        missing = missing_runs(wanted, self.store, self.corpus)
         failed: dict[RunSettings, str] = {}
         if len(missing) > 1 and (self.workers or cores()) > 1:
             swept = sweep(Plan(name="λ", runs=tuple(missing)), self.store, workers=self.workers, watch=self.watch)
@@ -76,6 +73,11 @@ class _Trials:
             raise
         except HeedfulError as error:  # a training that diverges says something of its λ only
             return str(error)
+
+
+def missing_runs(wanted: Sequence[RunSettings], store: Store, corpus: Corpus) -> list[RunSettings]:
+    """Those of some settings that the store has no run of."""
+    return [one for one in wanted if store.find(one.digest(corpus.fingerprint)) is None]
 
 
 def recommend_scale(

@@ -13,7 +13,7 @@ from heedful.config import ModelSettings, RunSettings
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import write_report
 from heedful.store import Store
-from heedful.studies.advice import SCALES, Advice, recommend_scale, sweep_settings
+from heedful.studies.advice import SCALES, Advice, missing_runs, recommend_scale, sweep_settings
 from heedful.studies.audit_erasure import ErasedAttention, erase_attention
 from heedful.studies.audit_page import Findings, compose
 from heedful.studies.moments import TABLE as MOMENTS
@@ -142,7 +142,7 @@ def _advise(
     scales = sorted({*SCALES, settings.model.score_scale})
     if wanted is False:
         return None, "Other λ were not tried: --no-advice was given."
-    missing = [one for one in sweep_settings(settings, scales) if store.find(one.digest(corpus.fingerprint)) is None]
+    missing = missing_runs(sweep_settings(settings, scales), store, corpus)
     seconds = float(finished.manifest["seconds"])
     if missing and wanted is None and seconds > LONG_SECONDS:
         return None, too_long(seconds, len(missing), workers or cores())

@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.claims import Verdict
-from heedful.studies.audit import Audit, answer
+from heedful.studies.audit import CLAIMS, Audit, answer
 from heedful.studies.audit_erasure import shown_table
 from heedful.studies.words import accuracy_words
 
@@ -23,7 +23,7 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     for notice in done.notices:
         _print_below(screen, Text("note:", "dim"), Text(notice))
     erasure = {verdict.claim for verdict in done.erasure.verdicts}
-    own = [verdict for verdict in done.verdicts if verdict.claim in ("C1", "C2", "C8")]
+    own = [verdict for verdict in done.verdicts if verdict.claim in CLAIMS]
     _print_verdicts(screen, "Attended and used", own)
     screen.print(Text("\nErase attention", "bold"))
     screen.print(Text(done.erasure.words))

@@ -1,6 +1,6 @@
 """Erasure for people: one text losing its units along each ranking, or the flip tables of a whole trace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,16 @@ from heedful.analysis.rankings import ranked
 from heedful.claims import judge, verdict_table
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.models.classifier import Classifier
+from heedful.pipeline import Run
 from heedful.probes.inputs import input_flips
 from heedful.studies.audit_erasure import MINIMUM, shown_table, summarise
 from heedful.studies.explain import word_rows
-from heedful.studies.serrano2019.measures import measure
-from heedful.studies.serrano2019.tables import table_2, wins_and_attainment
+from heedful.studies.serrano2019.inputs import read_changed_texts
+from heedful.studies.serrano2019.measures import in_front, measure
+from heedful.studies.serrano2019.tables import input_summary_table, inputs_table, table_2, wins_and_attainment
 from heedful.studies.tables import save_table
 from heedful.studies.words import printable
+from heedful.text.corpus import Corpus
 from heedful.text.readers import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, word_weights
@@ -253,6 +256,15 @@ def _counted(tables: ErasureTables) -> str:
         f"On the {common:,} instances that every ranking flips (a random order that does not counts as everything). Of "
         f"{len(units):,} in all, {one:,} have one unit only, {never:,} can never flip, {rest:,} some ranking does not."
     )
+
+
+def input_tables(
+    run: Run, corpus: Corpus, mode: str, *, watch: Callable[[int, int], None] | None = None
+) -> dict[str, pd.DataFrame]:
+    """Units that leave some test texts of a run beside erased weights: compared, and the flips of both summed up."""
+    said = {"dataset": corpus.name, "model": run.path.name, "seed": run.settings.training.seed}
+    levels = in_front(said, read_changed_texts(run, corpus, [mode], watch=watch))
+    return {"inputs": inputs_table(levels), "input-flips": input_summary_table(levels)}
 
 
 def print_inputs(table: pd.DataFrame, console: Console | None = None) -> None:

@@ -7,13 +7,11 @@ the other tables of the run, so that an audit of a finished run shows it too.
 import pandas as pd
 import torch
 
-from heedful.analysis.tokens import NONE, class_counts, token_groups
+from heedful.analysis.tokens import NONE, token_groups, training_counts
 from heedful.models.classifier import Classifier
 from heedful.pipeline import Run, write_table
-from heedful.text.corpus import Corpus, Split
-from heedful.text.ragged import segments_of
-from heedful.text.tokenize import Tokens
-from heedful.tracing import trace
+from heedful.text.corpus import Corpus
+from heedful.tracing import trace_tokens
 from heedful.training.events import EpochDone, Event
 
 TABLE = "moments"
@@ -30,8 +28,8 @@ class ScoreRecorder:
 
     def __init__(self, corpus: Corpus) -> None:
         numbers, self._groups = _followed(corpus)
+        self._numbers = torch.tensor(numbers, dtype=torch.int64)
         self._tokens = [corpus.vocabulary.tokens[number] for number in numbers]
-        self._split = _split_of(self._tokens, numbers)
         self._moments: list[pd.DataFrame] = []
 
     def __call__(self, event: Event) -> None:
@@ -39,7 +37,7 @@ class ScoreRecorder:
             self._moments.append(self._look(event.model).assign(time=event.epoch))
 
     def _look(self, model: Classifier) -> pd.DataFrame:
-        found = trace(model, self._split)
+        found = trace_tokens(model, self._numbers)
         scores = found.polarity_scores
         classes = scores.shape[1]
         two = classes == 2
@@ -67,24 +65,9 @@ def keep_moments(finished: Run, recorder: ScoreRecorder) -> None:
 
 def _followed(corpus: Corpus) -> tuple[list[int], list[str]]:
     """The numbers of the tokens to follow, and their groups."""
-    counts = class_counts(
-        corpus.train.tokens.numbers,
-        corpus.train.labels[segments_of(corpus.train.offsets)],
-        vocabulary_size=len(corpus.vocabulary),
-        class_count=corpus.classes,
-    )
+    counts = training_counts(corpus)
     table = pd.DataFrame({"group": token_groups(counts, corpus.class_names), "count": counts.sum(1).numpy()})
     grouped = table[(table["group"] != NONE) & (table["count"] > 0)]
     each = max(LEAST, MOST // max(1, grouped["group"].nunique()))
     frequent = grouped.sort_values("count", ascending=False, kind="stable").groupby("group", sort=True).head(each)
     return [int(number) for number in frequent.index], [str(group) for group in frequent["group"]]
-
-
-def _split_of(tokens: list[str], numbers: list[int]) -> Split:
-    """Every token as a document of its own."""
-    cut = Tokens(
-        numbers=torch.tensor(numbers, dtype=torch.int64),
-        offsets=torch.arange(len(tokens) + 1),
-        spans=torch.tensor([[0, len(token)] for token in tokens], dtype=torch.int32).reshape(-1, 2),
-    )
-    return Split(texts=tokens, labels=torch.zeros(len(tokens), dtype=torch.int64), tokens=cut)

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from heedful.analysis.tokens import class_counts, token_groups
+from heedful.analysis.tokens import token_groups, training_counts
 from heedful.studies import serrano2019_corpora, sun2020_facts
 from heedful.text.corpus import Corpus, Split
-from heedful.text.ragged import segments_of
+from heedful.text.ragged import segment_sum
 from heedful.text.tokenize import sentence_starts
 
 FEW = 2_000
@@ -78,10 +79,8 @@ def _sun_lines(corpus: Corpus) -> Iterator[Line]:
 
 def _group_line(corpus: Corpus) -> Line:
     """The sizes of the groups of tokens beside the supplement's Table 1."""
-    train, paper = corpus.train, sun2020_facts.GROUP_SIZES[corpus.name]
-    classes = train.labels[segments_of(train.offsets)]
-    shape = {"vocabulary_size": len(corpus.vocabulary), "class_count": corpus.classes}
-    groups = Counter(token_groups(class_counts(train.tokens.numbers, classes, **shape), corpus.class_names))
+    paper = sun2020_facts.GROUP_SIZES[corpus.name]
+    groups = Counter(token_groups(training_counts(corpus), corpus.class_names))
     return Line(
         column=f"tokens: {'/'.join(paper)}",
         ours="/".join(str(groups[group]) for group in paper),
@@ -92,13 +91,9 @@ def _group_line(corpus: Corpus) -> Line:
 
 def _serrano_lines(corpus: Corpus, meant: str) -> Iterator[Line]:
     row = serrano2019_corpora.TABLE_1[meant]
-    words = torch.cat([_word_counts(corpus, split) for split in corpus.splits().values()]).double()
-    rows = range(min(FEW, len(corpus.train)))
-    sentences = torch.tensor(
-        [len(sentence_starts(corpus.train.texts[n], corpus.train.spans(n))) for n in rows]
-    ).double()
-    counted = f"Counted in the first {len(rows):,} training texts." if len(rows) == FEW else None
-    yield _spread("words", words, float(row.words), float(row.words_deviation), 0)
+    sentences = sentence_counts(corpus)
+    counted = f"Counted in the first {len(sentences):,} training texts." if len(sentences) == FEW else None
+    yield _spread("words", word_counts(corpus), float(row.words), float(row.words_deviation), 0)
     yield _spread("sentences", sentences, row.sentences, row.sentences_deviation, 1, counted)
     yield Line(column="train + dev", ours=f"{len(corpus.train) + len(corpus.dev):,}", paper=f"{row.training:,}")
     yield Line(column="test", ours=f"{len(corpus.test):,}", paper=f"{row.test:,}")
@@ -116,11 +111,17 @@ def _mean(counts: list[torch.Tensor]) -> float:
     return float(torch.cat(counts).double().mean())
 
 
-def _word_counts(corpus: Corpus, split: Split) -> torch.Tensor:
-    """Tokens of each document that hold a letter or a digit; an unknown token counts as such."""
-    words = torch.tensor([any(map(str.isalnum, token)) for token in corpus.vocabulary.tokens])
-    sums = np.concatenate([[0], words[split.tokens.numbers].numpy().cumsum()])
-    return torch.from_numpy(np.diff(sums[split.offsets.numpy()]))
+def word_counts(corpus: Corpus) -> Float[Tensor, " documents"]:
+    """Words of every document of all splits: tokens with a letter or a digit; an unknown token counts as such."""
+    spoken = torch.tensor([any(map(str.isalnum, token)) for token in corpus.vocabulary.tokens]).double()
+    return torch.cat([segment_sum(spoken[split.tokens.numbers], split.offsets) for split in corpus.splits().values()])
+
+
+def sentence_counts(corpus: Corpus) -> Float[Tensor, " documents"]:
+    """Sentences of the first training documents."""
+    train = corpus.train
+    starts = [sentence_starts(train.texts[row], train.spans(row)) for row in range(min(FEW, len(train)))]
+    return torch.tensor([len(first) for first in starts]).double()
 
 
 def _held_out_words(corpus: Corpus) -> set[str]:

@@ -2,7 +2,7 @@
 
 Reading again costs what tracing costs, many times over, so a run is measured once and its table stays in the store,
 
-    <store>/.inputs/<digest>.parquet    one row per mode (delete, mask) and ranking, as of `input_against_attention`
+    <store>/.inputs/<digest>.parquet    one row per level (attention, delete, mask), ranking and text (`flips_by_level`)
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import torch
 
 from heedful.files import locked, replacing
 from heedful.pipeline import Run, read_corpus
-from heedful.probes.inputs import MODES, RANKINGS, input_against_attention
+from heedful.probes.inputs import MODES, flips_by_level
 from heedful.store import PREFIX
 from heedful.studies.serrano2019.measures import in_front
 from heedful.text.corpus import Corpus
@@ -27,15 +27,15 @@ TEXTS = 100
 LOOKS = 20
 """At most so many times for each ranking, after sizes that grow by a factor from one unit on."""
 
-FORMAT = 1
+FORMAT = 2
 """Raised when what is kept changes; part of its name."""
 
 Watch = Callable[[int, int], None]
-"""Is told how many of how many runs are measured."""
+"""Is told how many of how many are measured."""
 
 
-def input_table(runs: Iterable[tuple[Mapping[str, object], Run]], *, watch: Watch | None = None) -> pd.DataFrame:
-    """The comparison of every run, with what is said of the run (dataset, model, seed) in front."""
+def input_flips_of(runs: Iterable[tuple[Mapping[str, object], Run]], *, watch: Watch | None = None) -> pd.DataFrame:
+    """The flips of every run at each level, with what is said of the run (dataset, model, seed) in front."""
     wanted = list(runs)
     parts = []
     for done, (said, table) in enumerate(_measured(wanted), start=1):
@@ -54,25 +54,23 @@ def _measured(runs: Iterable[tuple[Mapping[str, object], Run]]) -> Iterator[tupl
             if not path.is_file():
                 if corpus is None or corpus.fingerprint != run.manifest["fingerprint"]:
                     corpus = read_corpus(run.settings)
-                table = compare(run, corpus)
+                table = read_changed_texts(run, corpus)
                 with replacing(path) as temporary:
                     table.to_parquet(temporary, index=False, compression="zstd")
         yield said, pd.read_parquet(path)
 
 
-def compare(run: Run, corpus: Corpus, modes: Sequence[str] = MODES) -> pd.DataFrame:
-    """The modes on the drawn texts of one run, with the number of threads that it was trained with."""
-    drawing = torch.Generator().manual_seed(run.settings.training.seed)
-    rows = torch.randperm(len(corpus.test), generator=drawing)[:TEXTS].sort().values.tolist()
-    model = run.model()
+def read_changed_texts(
+    run: Run, corpus: Corpus, modes: Sequence[str] = MODES, *, watch: Watch | None = None
+) -> pd.DataFrame:
+    """The drawn texts of one run at every level, with the number of threads that it was trained with."""
+    seed = run.settings.training.seed
+    drawn = torch.randperm(len(corpus.test), generator=torch.Generator().manual_seed(seed))[:TEXTS]
+    rows = drawn.sort().values.tolist()
     with limited_threads(run.settings.training.threads):
-        tables = [
-            input_against_attention(
-                model, corpus.test, rankings=RANKINGS, mode=mode, steps=LOOKS, spacing="geometric", rows=rows
-            )
-            for mode in modes
-        ]
-    return pd.concat(tables, ignore_index=True)
+        return flips_by_level(
+            run.model(), corpus.test, modes=modes, steps=LOOKS, spacing="geometric", rows=rows, watch=watch
+        )
 
 
 def _place(run: Run) -> Path:

@@ -2,7 +2,8 @@
 
 Its tables: table1 to table3, each also as printed; beside claims and figures flips (what is erased at the flip),
 fractions (how that is distributed), quality (how near rankings come to the minimum), wins (ranking against ranking),
-tail (Figure 6), and the verdicts; inputs (words taken out of the text beside weights set to zero).
+tail (Figure 6), and the verdicts; inputs and input-flips (words
+taken out of the text beside weights set to zero).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from heedful.report.study import Judged, write_study
 from heedful.store import Store
 from heedful.studies.runs import Runs
 from heedful.studies.serrano2019.catalogue import draw, index, models_of
-from heedful.studies.serrano2019.inputs import input_table
+from heedful.studies.serrano2019.inputs import input_flips_of
 from heedful.studies.serrano2019.measures import measures_of
 from heedful.studies.serrano2019.page import compose, lines
 from heedful.studies.serrano2019.runs import Cell, Selection, called, plan_of
@@ -69,7 +70,8 @@ class Request:
 
     def table_names(self) -> set[str]:
         """The names of the wanted tables that are made of runs."""
-        asked = {name for table in self.tables for name in (table, f"table{table}", f"table{table}-as-printed")}
+        asked = {name for table in self.tables for name in (f"table{table}", f"table{table}-as-printed")}
+        asked |= {"inputs", "input-flips"} if "inputs" in self.tables else set()
         return asked | ({"flips", "fractions", "quality", "wins", "tail"} if self.figures or self.claims else set())
 
 
@@ -123,7 +125,7 @@ def tabulate(
     """Tables, figures and verdicts from finished runs."""
     frames = measures_of(_said(request, runs)) if len(runs) else {}
     if "inputs" in request.tables and len(runs):
-        frames["inputs"] = input_table(_said(request, runs), watch=_measuring(watch))
+        frames["inputs"] = input_flips_of(_said(request, runs), watch=_measuring(watch))
     corpora, unread = _read(request.selection) if "1" in request.tables else ({}, ())
     drawn, missing = _draw(request, frames, out / "figures")
     return Study(

@@ -5,15 +5,12 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
-import torch
 
 from heedful.studies.serrano2019.facts import counterpart
 from heedful.studies.serrano2019.runs import called
 from heedful.studies.serrano2019_corpora import TABLE_1
-from heedful.studies.table1 import FEW
+from heedful.studies.table1 import sentence_counts, word_counts
 from heedful.text.corpus import Corpus
-from heedful.text.ragged import segment_sum
-from heedful.text.tokenize import sentence_starts
 
 COLUMNS = ("words", "words_deviation", "sentences", "sentences_deviation", "training", "test", "classes")
 
@@ -27,7 +24,7 @@ def table_1(corpora: Mapping[str, Corpus]) -> pd.DataFrame:
 
 
 def _row(name: str, corpus: Corpus) -> dict[str, object]:
-    words, sentences = _words(corpus), _sentences(corpus)
+    words, sentences = word_counts(corpus), sentence_counts(corpus)
     meant = counterpart(name)
     paper = asdict(TABLE_1[meant]) if meant else dict.fromkeys(COLUMNS)
     return {
@@ -42,18 +39,6 @@ def _row(name: str, corpus: Corpus) -> dict[str, object]:
         "stands_for": meant,
         **{f"paper_{column}": paper[column] for column in COLUMNS},
     }
-
-
-def _words(corpus: Corpus) -> torch.Tensor:
-    """Words of every document of all splits."""
-    spoken = torch.tensor([any(map(str.isalnum, token)) for token in corpus.vocabulary.tokens]).double()
-    return torch.cat([segment_sum(spoken[split.tokens.numbers], split.offsets) for split in corpus.splits().values()])
-
-
-def _sentences(corpus: Corpus) -> torch.Tensor:
-    rows = range(min(FEW, len(corpus.train)))
-    counts = [len(sentence_starts(corpus.train.texts[row], corpus.train.spans(row))) for row in rows]
-    return torch.tensor(counts).double()
 
 
 def table_1_as_printed(table: pd.DataFrame) -> pd.DataFrame:

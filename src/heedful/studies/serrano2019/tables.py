@@ -20,6 +20,7 @@ from heedful.analysis.quality import (
     ranking_quality,
 )
 from heedful.analysis.statistics import Estimate, mean_over_seeds, share
+from heedful.probes.inputs import compare_levels
 from heedful.studies.serrano2019 import facts
 from heedful.studies.serrano2019.facts import CELLS
 
@@ -35,7 +36,8 @@ HALF = 0.5
 def study_tables(frames: Frames) -> dict[str, pd.DataFrame]:
     """All tables by the names they are saved under."""
     flip_tables, accuracies = table_2(frames["single"]), table_3(frames["runs"])
-    inputs = {"inputs": inputs_table(frames["inputs"])} if "inputs" in frames else {}
+    levels = frames.get("inputs")
+    inputs = {} if levels is None else {"inputs": inputs_table(levels), "input-flips": input_summary_table(levels)}
     return {
         "table2": flip_tables,
         "table2-as-printed": table_2_as_printed(flip_tables),
@@ -205,9 +207,16 @@ def wins_and_attainment(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pairwise_wins(tables).merge(attained.drop(columns="instances"), on=["first", "second"], how="left")
 
 
-def inputs_table(inputs: pd.DataFrame) -> pd.DataFrame:
-    """Erasure at the input beside erasure of weights: the columns of `input_against_attention`, means over seeds."""
-    return _mean_over_seeds([inputs], [*CELL, "mode", "ranking"])
+def inputs_table(levels: pd.DataFrame) -> pd.DataFrame:
+    """Erasure at the input beside erasure of weights: the columns of `compare_levels`, means over seeds."""
+    parts = [compare_levels(run).assign(**said) for said, _, run in _runs(levels)]
+    return _mean_over_seeds(parts, [*CELL, "mode", "ranking"])
+
+
+def input_summary_table(levels: pd.DataFrame) -> pd.DataFrame:
+    """What `summary_table` says of erased weights, of each level: attention, delete and mask, on the same texts."""
+    parts = [summary_table(rows).assign(level=level) for level, rows in levels.groupby("level", sort=False)]
+    return _in_front(pd.concat(parts, ignore_index=True), [*CELL, "level"])
 
 
 def tail_table(flips: pd.DataFrame) -> pd.DataFrame:
