@@ -82,7 +82,7 @@ def audit(
         bool | None,
         typer.Option(
             "--advice/--no-advice",
-            help="Try λ = 1, 10 and 100 and recommend one; by default unless the training took over five minutes.",
+            help="Try λ = 1, 10 and 100, with and without a penalty on VᵀW; by default unless the data are large.",
             show_default=False,
         ),
     ] = None,

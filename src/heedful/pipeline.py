@@ -174,15 +174,13 @@ def _write(folder: Path, model: Classifier, corpus: Corpus) -> dict[str, Any]:
     """All parts of a run but the manifest; returns its summary numbers."""
     tokens = token_scores(model, corpus)
     found = trace(model, corpus.test)
-    groups = [str(group) for group in tokens["group"]]
     save_model(model, folder / "model")
     write_table(folder / "history.parquet", model.history)
     write_table(folder / "tokens.parquet", tokens)
     if model.contextual and not model.hierarchical:  # elsewhere a token's scores are the same in every text
         write_table(folder / "tokens_local.parquet", token_scores(model, corpus, scope="local"))
     if not model.hierarchical:  # its weights are those of sentences
-        weights = mean_weights(found, corpus.test.tokens.numbers, corpus.vocabulary.tokens, groups)
-        write_table(folder / "weights.parquet", weights)
+        write_table(folder / "weights.parquet", mean_weights(found, corpus.test.tokens.numbers, tokens))
     found.save(folder / "trace.safetensors")
     return _metrics(model, found, tokens)
 

@@ -16,6 +16,9 @@ from heedful.errors import InputError
 
 Tables = Mapping[str, pd.DataFrame]
 
+COMMON = ("attention", "gradient", "product", "margin", "minimum")
+"""What must flip an instance for it to be common, so that the set does not depend on what else is looked at."""
+
 THRESHOLDS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -69,11 +72,12 @@ def fraction_distribution(tables: Tables, thresholds: Sequence[float] = THRESHOL
 
 
 def on_common(tables: Tables) -> dict[str, pd.DataFrame]:
-    """The rows of the instances of several units that every ranking flips.
+    """The rows of the instances of several units that all rankings of `COMMON` flip, those of them that are there.
 
-    Chance does not choose them: a random order that does not flip one counts as if everything had been erased.
+    Other rankings, and so chance, do not choose them: an order that does not flip one of these instances counts as if
+    everything had been erased.
     """
-    fixed = [table for name, table in tables.items() if not by_chance(name)]
+    fixed = [table for name, table in tables.items() if name in COMMON]
     sets = [set(_flipped(table)["instance"]) for table in fixed or tables.values()]
     common = set.intersection(*sets) if sets else set()
     return {name: with_everything_erased(table[table["instance"].isin(common)]) for name, table in tables.items()}
@@ -92,7 +96,10 @@ def with_everything_erased(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def optimality_gaps(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
-    """Per ranking and instance with a minimum: gap = erased − minimum, ratio = erased / minimum, attained or not."""
+    """Per ranking and instance with a minimum: gap = erased − minimum, ratio = erased / minimum, attained or not.
+
+    `forced`: only erasing everything flips, so that no ranking can miss the minimum.
+    """
     smallest = minimum.set_index("instance")["erased"].rename("minimum")
     parts = []
     for name, table in tables.items():
@@ -100,23 +107,27 @@ def optimality_gaps(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
         part = part[(part["units"] > 1) & part["minimum"].notna()]
         gap = part["erased"] - part["minimum"]
         ratio = part["erased"].astype("Float64") / part["minimum"].astype("Float64")
-        parts.append(part.assign(gap=gap, ratio=ratio, attained=(gap == 0).fillna(False).astype(bool)))
-    columns = ["ranking", "instance", "units", "erased", "minimum", "gap", "ratio", "attained"]
+        forced = (part["minimum"] == part["units"]).astype(bool)
+        parts.append(part.assign(gap=gap, ratio=ratio, attained=(gap == 0).fillna(False).astype(bool), forced=forced))
+    columns = ["ranking", "instance", "units", "erased", "minimum", "gap", "ratio", "attained", "forced"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 def ranking_quality(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
-    """Per ranking: the share of instances where it attains the minimum, and its gap and ratio where it flips.
+    """Per ranking: how often it attains the minimum, and its gap and ratio where it flips.
 
-    `instances` have more than one unit and a minimum; where a ranking never flips one it does not attain it.
+    `instances` have more than one unit and a minimum, `forced` is the share of those where none can miss it, and
+    `attained` the share of the others where this ranking does not; where it never flips one it misses it.
     """
     gaps = optimality_gaps(tables, minimum)
     grouped = gaps.groupby("ranking", sort=False)
+    free = gaps[~gaps["forced"].astype(bool)].groupby("ranking", sort=False)
     summary = pd.DataFrame(
         {
             "instances": grouped.size(),
             "never": grouped["erased"].agg(lambda erased: int(erased.isna().sum())),
-            "attained": grouped["attained"].mean(),
+            "forced": grouped["forced"].mean(),
+            "attained": free["attained"].mean(),
             "mean_gap": grouped["gap"].mean().astype(float),
             "median_gap": grouped["gap"].median().astype(float),
             "mean_ratio": grouped["ratio"].mean().astype(float),

@@ -1,12 +1,13 @@
 """Tokens as the corpus sees them (counts, association, group) and as the model sees them (attention, polarity)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.errors import InputError
@@ -17,18 +18,32 @@ from heedful.traces import Trace
 POSITIVE, NEGATIVE, NEUTRAL, NONE = "positive", "negative", "neutral", "none"
 
 
+Measure = Literal["rates", "counts"]
+"""What a token's association is made of: how often a class uses it, or how often it occurs there."""
+
+SMALLEST_CLASS = 0.1
+"""Of several classes one with less than this share of a mean class's tokens has rates too rough to compare."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GroupRule:
     """When a token belongs to a class, to none, or to both alike (Sun & Lu 2020, section 5).
 
-    Two classes, with counts f⁺ and f⁻ and γ = (f⁺ − f⁻) / (f⁺ + f⁻): positive if γ > `association` and f⁺ > `count`,
-    negative likewise, neutral if |γ| < `neutral_association` and |f⁺ − f⁻| < `neutral_difference`.
-    More classes: a class if its share of the occurrences exceeds `share` and its count exceeds `count`; neutral if all
-    shares lie within `neutral_share` of 1/K. `min_count` asks neutral tokens for that many occurrences in all.
+    `by` rates, with r_k the share of the tokens of class k that the token takes: γ = (r⁺ − r⁻) / (r⁺ + r⁻), class
+    shares r_k / Σ r_j, and counts as a sample would have them in which the other classes are as large as the token's
+    own, f_k · min(1, T_others / T_k) with T the tokens of a class: nineteen occurrences in a class that is nineteen
+    times as large say no more than one. Class sizes and the lengths of texts move none of these, and where classes are
+    equally large they are the paper's. `by` counts, the paper's own: γ = (f⁺ − f⁻) / (f⁺ + f⁻) and shares f_k / Σ f_j.
+
+    Two classes: positive if γ > `association` and f⁺ > `count`, negative likewise, neutral if |γ| <
+    `neutral_association` and |f⁺ − f⁻| < `neutral_difference`. More classes: a class if its share exceeds `share` and
+    its count exceeds `count`; neutral if all shares lie within `neutral_share` of 1/K. `min_count` asks neutral tokens
+    for that many occurrences in all.
 
     Differs from the paper: γ = ±1 is included, as its published group sizes need, although it prints open intervals.
     """
 
+    by: Measure = "rates"
     association: float = 0.5
     count: int = 5
     neutral_association: float = 0.1
@@ -36,6 +51,10 @@ class GroupRule:
     share: float = 0.75
     neutral_share: float = 0.1
     min_count: int = 1
+
+
+AS_PRINTED = GroupRule(by="counts")
+"""The groups of the paper, which the reproductions of it show."""
 
 
 def class_counts(
@@ -55,12 +74,10 @@ def training_counts(corpus: Corpus) -> Int[Tensor, "vocab classes"]:
     )
 
 
-def associations(counts: Int[Tensor, "vocab classes"]) -> Float[Tensor, " vocab"]:
-    """γ = (f⁺ − f⁻) / (f⁺ + f⁻) for two classes (Eq. 28), the largest class share for more; NaN for unseen tokens."""
-    exact = counts.double()
-    if counts.shape[1] == 2:
-        return (exact[:, 1] - exact[:, 0]) / exact.sum(1)
-    return exact.amax(1) / exact.sum(1)
+def associations(counts: Int[Tensor, "vocab classes"], by: Measure = "rates") -> Float[Tensor, " vocab"]:
+    """γ for two classes (Eq. 28), the largest class share for more; NaN for unseen tokens."""
+    found = _comparable(counts, by)
+    return ((found[:, 1] - found[:, 0]) if counts.shape[1] == 2 else found.amax(1)) / found.sum(1)
 
 
 def token_groups(
@@ -75,15 +92,39 @@ def token_groups(
     return list(groups)
 
 
+def _comparable(counts: Int[Tensor, "vocab classes"], by: Measure) -> Float[Tensor, "vocab classes"]:
+    """Counts, or numbers in proportion to rates: counts in samples of the classes that are as large as the smallest.
+
+    Equally large classes keep their counts to the last bit; a class too small to compare has none.
+    """
+    if by == "counts":
+        return counts.double()
+    sizes, kept = counts.sum(0).double().clamp(min=1), compared_classes(counts)
+    return counts * (sizes[kept].min() / sizes) * kept
+
+
+def compared_classes(counts: Int[Tensor, "vocab classes"]) -> Bool[Tensor, " classes"]:
+    """The classes with tokens enough to compare their rates; of two classes both."""
+    sizes = counts.sum(0).double()
+    return sizes >= SMALLEST_CLASS * sizes.mean() if len(sizes) > 2 else torch.ones_like(sizes, dtype=torch.bool)
+
+
+def _weighed(counts: Int[Tensor, "vocab classes"], by: Measure) -> Float[Tensor, "vocab classes"]:
+    """Counts as they would be if the other classes had as many tokens as the own one."""
+    sizes = counts.sum(0).double()
+    return counts * ((sizes.sum() - sizes) / sizes.clamp(min=1)).clamp(max=1) if by == "rates" else counts.double()
+
+
 def _members(counts: Tensor, class_names: Sequence[str], rule: GroupRule) -> dict[str, np.ndarray]:
+    often = _weighed(counts, rule.by) > rule.count
     if counts.shape[1] == 2:
-        gamma = associations(counts)
+        gamma = associations(counts, rule.by)
         return {
-            POSITIVE: ((gamma > rule.association) & (counts[:, 1] > rule.count)).numpy(),
-            NEGATIVE: ((gamma < -rule.association) & (counts[:, 0] > rule.count)).numpy(),
+            POSITIVE: ((gamma > rule.association) & often[:, 1]).numpy(),
+            NEGATIVE: ((gamma < -rule.association) & often[:, 0]).numpy(),
         }
-    shares = counts / counts.sum(1, keepdim=True)
-    wanted = (shares > rule.share) & (counts > rule.count)
+    found = _comparable(counts, rule.by)
+    wanted = (found / found.sum(1, keepdim=True) > rule.share) & often
     return {group_of_class(name): wanted[:, number].numpy() for number, name in enumerate(class_names)}
 
 
@@ -93,30 +134,38 @@ def group_of_class(name: str) -> str:
 
 
 def _neutral(counts: Tensor, rule: GroupRule) -> np.ndarray:
-    total = counts.sum(1)
     if counts.shape[1] == 2:
-        even = (associations(counts).abs() < rule.neutral_association) & (
-            (counts[:, 1] - counts[:, 0]).abs() < rule.neutral_difference
+        weighed = _weighed(counts, rule.by)
+        even = (associations(counts, rule.by).abs() < rule.neutral_association) & (
+            (weighed[:, 1] - weighed[:, 0]).abs() < rule.neutral_difference
         )
     else:
-        shares = counts / total[:, None]
-        even = ((shares - 1 / counts.shape[1]).abs() < rule.neutral_share).all(1)
-    mask: np.ndarray = (even & (total >= rule.min_count)).numpy()
+        classes = compared_classes(counts) if rule.by == "rates" else torch.ones(counts.shape[1], dtype=torch.bool)
+        found = _comparable(counts, rule.by)[:, classes]
+        shares = found / found.sum(1, keepdim=True)
+        even = ((shares - 1 / shares.shape[1]).abs() < rule.neutral_share).all(1)
+    mask: np.ndarray = (even & (counts.sum(1) >= rule.min_count)).numpy()
     return mask
 
 
 def token_table(
     vocabulary: Trace, counts: Int[Tensor, "vocab classes"], *, rule: GroupRule | None = None
 ) -> pd.DataFrame:
-    """One row per token of a vocabulary trace: counts per class, association, group, polarity, attention."""
+    """One row per token of a vocabulary trace: counts per class, association, group, polarity, attention.
+
+    `association_by_counts` and `group_by_counts` are the paper's own, whatever the rule.
+    """
     if vocabulary.units is None or len(vocabulary) != int(vocabulary.offsets[-1]):
         raise InputError("A vocabulary trace has one named unit per instance.")
     names = vocabulary.class_names
     table = pd.DataFrame({"token": list(vocabulary.units)})
     for number, name in enumerate(names):
         table[f"count_{name}"] = counts[:, number].numpy()
-    table["association"] = associations(counts).numpy()
-    table["group"] = token_groups(counts, names, rule)
+    chosen = rule or GroupRule()
+    table["association"] = associations(counts, chosen.by).numpy()
+    table["group"] = token_groups(counts, names, chosen)
+    table["association_by_counts"] = associations(counts, "counts").numpy()
+    table["group_by_counts"] = token_groups(counts, names, replace(chosen, by="counts"))
     for column, values in polarity_columns(vocabulary.polarity_scores, names).items():
         table[column] = values.numpy()
     table["attention"] = vocabulary.attention_scores.numpy()
@@ -132,18 +181,24 @@ def polarity_columns(
     return {f"polarity_{name}": scores[:, number] for number, name in enumerate(class_names)}
 
 
-def mean_weights(
-    trace: Trace, tokens: Int[Tensor, " units"], vocabulary: Sequence[str], groups: Sequence[str]
-) -> pd.DataFrame:
-    """The mean attention weight of each token that occurs in the traced text (Sun & Lu 2020, Figure 5)."""
-    sums = torch.zeros(len(vocabulary), dtype=torch.float64).index_add_(0, tokens, trace.attention_weights)
-    counts = torch.bincount(tokens, minlength=len(vocabulary))
-    seen = counts.nonzero().squeeze(1).tolist()
-    return pd.DataFrame(
-        {
-            "token": [vocabulary[number] for number in seen],
-            "group": [groups[number] for number in seen],
-            "occurrences": counts[seen].numpy(),
-            "weight": (sums[seen] / counts[seen]).numpy(),
-        }
+def as_printed(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of tokens whose groups and associations are those that the paper's definition gives."""
+    names = ("association", "group")
+    return table.assign(**{name: table[f"{name}_by_counts"] for name in names if f"{name}_by_counts" in table})
+
+
+def mean_weights(trace: Trace, tokens: Int[Tensor, " units"], scored: pd.DataFrame) -> pd.DataFrame:
+    """What attention each token of the vocabulary gets in the traced text, one row per token that occurs there.
+
+    `weight` is its mean weight (Sun & Lu 2020, Figure 5). A weight is small where a text is long: `lift` is the mean
+    of α_i · n, with n the units of the text, which is 1 for a unit that gets as much as every other.
+    """
+    counts = torch.bincount(tokens, minlength=len(scored))
+    seen = counts.nonzero().squeeze(1)
+    lifts = trace.attention_weights * trace.lengths[trace.segments]
+    weight, lift = (
+        torch.zeros(len(scored), dtype=torch.float64).index_add_(0, tokens, values)[seen] / counts[seen]
+        for values in (trace.attention_weights, lifts)
     )
+    kept = scored[["token", "group", "group_by_counts"]].iloc[seen.numpy()].reset_index(drop=True)
+    return kept.assign(occurrences=counts[seen].numpy(), weight=weight.numpy(), lift=lift.numpy())

@@ -166,15 +166,15 @@ CLAIMS = (
         needs=("penalty",),
         estimate=closed_gap,
         words={
-            "holds": "Penalising VᵀW closes {found.value:.0%} of the attention gap between positive and negative "
+            "yes": "Penalising VᵀW closes {found.value:.0%} of the attention gap between positive and negative "
             "words and costs no accuracy.",
-            "does not hold": "Penalising VᵀW closes only {found.value:.0%} of the attention gap between positive and "
+            "no": "Penalising VᵀW closes only {found.value:.0%} of the attention gap between positive and "
             "negative words, or costs accuracy.",
-            "undecided": "Penalising VᵀW closes {found.value:.0%} of the attention gap between positive and negative "
+            "not shown": "Penalising VᵀW closes {found.value:.0%} of the attention gap between positive and negative "
             "words; over so few runs that is too close to the line of 70 % to call.",
         },
         silence=SILENCE,
-        unit="runs",
+        sides=("runs",),
     ),
     Claim(
         name="C6",
@@ -184,15 +184,15 @@ CLAIMS = (
         needs=("ratios",),
         estimate=_over_seeds("ratios", _skew_effect),
         words={
-            "holds": "Skewed data leave V and W more aligned: |VᵀW| is larger by {found.value:.2f} than on balanced "
+            "yes": "Skewed data leave V and W more aligned: |VᵀW| is larger by {found.value:.2f} than on balanced "
             "data.",
-            "does not hold": "Skewed data do not leave V and W more aligned: |VᵀW| differs by {found.value:+.2f} from "
+            "no": "Skewed data do not leave V and W more aligned: |VᵀW| differs by {found.value:+.2f} from "
             "that on balanced data.",
-            "undecided": "|VᵀW| on skewed data differs by {found.value:+.2f} from that on balanced data, which the "
+            "not shown": "|VᵀW| on skewed data differs by {found.value:+.2f} from that on balanced data, which the "
             "spread over initialisations does not tell from none.",
         },
         silence=SILENCE,
-        unit="runs",
+        sides=("runs",),
         span=(-5.0, 5.0),
     ),
     Claim(
@@ -204,15 +204,15 @@ CLAIMS = (
         needs=("dot_products",),
         estimate=_over_seeds("dot_products", _weakest_product, span=SHARES),
         words={
-            "holds": "Words of a class come to point the same way and those of the other the opposite way: even the "
+            "yes": "Words of a class come to point the same way and those of the other the opposite way: even the "
             "weakest part of the pattern holds for {found.value:.0%} of the pairs.",
-            "does not hold": "The pattern of dot products is incomplete: its weakest part holds for only "
+            "no": "The pattern of dot products is incomplete: its weakest part holds for only "
             "{found.value:.0%} of the pairs (50 % is chance).",
-            "undecided": "The weakest part of the pattern of dot products holds for {found.value:.0%} of the pairs; "
+            "not shown": "The weakest part of the pattern of dot products holds for {found.value:.0%} of the pairs; "
             "that is too close to the line of 70 % to call.",
         },
         silence=SILENCE,
-        unit="runs",
+        sides=("runs",),
     ),
     Claim(
         name="C10",
@@ -223,15 +223,15 @@ CLAIMS = (
         needs=("terms",),
         estimate=_over_seeds("terms", _weakest_term, span=SHARES),
         words={
-            "holds": "The terms of the gradient flow act as derived: even the weakest has the right sign, or size, in "
+            "yes": "The terms of the gradient flow act as derived: even the weakest has the right sign, or size, in "
             "{found.value:.0%} of the cases.",
-            "does not hold": "Not all terms of the gradient flow act as derived: the weakest has the right sign, or "
+            "no": "Not all terms of the gradient flow act as derived: the weakest has the right sign, or "
             "size, in only {found.value:.0%} of the cases.",
-            "undecided": "The weakest term of the gradient flow has the right sign, or size, in {found.value:.0%} of "
+            "not shown": "The weakest term of the gradient flow has the right sign, or size, in {found.value:.0%} of "
             "the cases; that is too close to the line of 90 % to call.",
         },
         silence=SILENCE,
-        unit="runs",
+        sides=("runs",),
     ),
     Claim(
         name="C13",
@@ -241,15 +241,15 @@ CLAIMS = (
         needs=("settling",),
         estimate=_over_seeds("settling", _settling_delay),
         words={
-            "holds": "From a smaller initialisation a pair of words settles on its sign {found.value:.0f} epochs "
+            "yes": "From a smaller initialisation a pair of words settles on its sign {found.value:.0f} epochs "
             "earlier.",
-            "does not hold": "A smaller initialisation does not help: a pair of words settles on its sign "
+            "no": "A smaller initialisation does not help: a pair of words settles on its sign "
             "{found.value:+.0f} epochs later from the wider one.",
-            "undecided": "A pair of words settles on its sign {found.value:+.0f} epochs later from the wider "
+            "not shown": "A pair of words settles on its sign {found.value:+.0f} epochs later from the wider "
             "initialisation, which the spread over runs does not tell from none.",
         },
         silence=SILENCE,
-        unit="runs",
+        sides=("runs",),
         span=(0.0, 500.0),
     ),
     Claim(
@@ -261,14 +261,14 @@ CLAIMS = (
         needs=("noise",),
         estimate=_over_seeds("noise", _noisy_pattern, span=SHARES),
         words={
-            "holds": "Noise leaves the pattern intact: the weaker of signs and attention still holds for "
+            "yes": "Noise leaves the pattern intact: the weaker of signs and attention still holds for "
             "{found.value:.0%} of the words.",
-            "does not hold": "Noise breaks the pattern: the weaker of signs and attention holds for only "
+            "no": "Noise breaks the pattern: the weaker of signs and attention holds for only "
             "{found.value:.0%} of the words.",
-            "undecided": "With noise the weaker of signs and attention holds for {found.value:.0%} of the words; that "
+            "not shown": "With noise the weaker of signs and attention holds for {found.value:.0%} of the words; that "
             "is too close to the line of 90 % to call.",
         },
         silence=SILENCE,
-        unit="runs",
+        sides=("runs",),
     ),
 )

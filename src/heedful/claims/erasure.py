@@ -7,11 +7,11 @@ HANnoenc, FLANrnn, …) and say so where the tables hold none. The numbers of on
 """
 
 from heedful.claims.erasure_estimates import (
-    FEWEST,
     UPSWING,
     attained,
     earlier_upswing,
     later_flip,
+    lead_taken,
     less_mass,
     more_flips,
     more_top_flips,
@@ -23,7 +23,7 @@ from heedful.claims.erasure_estimates import (
     wins,
 )
 from heedful.claims.erasure_together import DIFFERENCES, contrast, over_runs, remarked
-from heedful.claims.kinds import Claim
+from heedful.claims.kinds import FEWEST, Claim
 
 MAJORITY = 0.75
 """What the paper calls the vast majority: three of four, half way from chance to always."""
@@ -43,7 +43,14 @@ LESS_MASS = 0.25
 GRADIENT_TOP_FLIPS_LESS = (14, 24)
 """Of all models so many where the gradient's top unit flips less often than attention's (A.3)."""
 
-_FEW = f"This rests on too few texts: {FEWEST} of two units or more are needed on which the erasures differ."
+_FEW = (
+    f"There are too few texts to tell: {FEWEST} of two units or more are needed on which the erasures differ. More test "
+    "texts would help."
+)
+_UNFLIPPED = (
+    f"There are too few texts to tell: {FEWEST} are needed whose decision flips before all is erased. More test texts "
+    "would help."
+)
 _NONE = "This compares models, and the tables do not hold those that it takes"
 _MODELS = f"{_NONE}, or too few texts on which they can be compared."
 
@@ -56,15 +63,15 @@ CLAIMS = (
         needs=("single",),
         estimate=over_runs("single", positive_divergence),
         words={
-            "holds": "The most attended unit matters more than a random other one: erasing it moves the output "
+            "yes": "The most attended unit matters more than a random other one: erasing it moves the output "
             "further in {found.value:.1%} of the texts.",
-            "does not hold": "The most attended unit is often not the one that matters: erasing it moves the output "
+            "no": "The most attended unit is often not the one that matters: erasing it moves the output "
             "further than erasing a random other one in only {found.value:.1%} of the texts (50 % is chance).",
-            "undecided": "Erasing the most attended unit moves the output further than erasing a random other one in "
+            "not shown": "Erasing the most attended unit moves the output further than erasing a random other one in "
             "{found.value:.1%} of the texts; that is too close to the line of 75 %, or rests on too few, to call.",
         },
         silence=_FEW,
-        unit="texts",
+        sides=("texts",),
     ),
     Claim(
         name="S2",
@@ -74,16 +81,16 @@ CLAIMS = (
         needs=("single",),
         estimate=over_runs("single", smaller_difference),
         words={
-            "holds": "Attention errs where it is nearly undecided: in {found.value:.1%} of all pairs the text in which "
+            "yes": "Attention errs where it is nearly undecided: in {found.value:.1%} of all pairs the text in which "
             "a random unit mattered more has the smaller gap between the two weights.",
-            "does not hold": "Attention errs also where it is sure: only in {found.value:.1%} of all pairs the text in "
+            "no": "Attention errs also where it is sure: only in {found.value:.1%} of all pairs the text in "
             "which a random unit mattered more has the smaller gap between the two weights (50 % is chance).",
-            "undecided": "In {found.value:.1%} of all pairs the text in which a random unit mattered more has the "
+            "not shown": "In {found.value:.1%} of all pairs the text in which a random unit mattered more has the "
             "smaller gap between the two weights; that is too close to the line of 70 %, or rests on too few texts.",
         },
-        silence=f"This rests on too few texts: {FEWEST} are needed in which a random unit mattered more, and {FEWEST} "
-        "in which the most attended did.",
-        unit="texts",
+        silence=f"There are too few texts to tell: {FEWEST} are needed in which a random unit mattered more, and {FEWEST} "
+        "in which the most attended did. More test texts would help.",
+        sides=("texts where the top unit mattered more", "texts where the random one did"),
     ),
     Claim(
         name="S3",
@@ -93,15 +100,15 @@ CLAIMS = (
         needs=("single",),
         estimate=over_runs("single", top_only),
         words={
-            "holds": "When erasing one unit changes the decision, it is the most attended one in {found.value:.1%} of "
+            "yes": "When erasing one unit changes the decision, it is the most attended one in {found.value:.1%} of "
             "the cases, not a random one.",
-            "does not hold": "When erasing one unit changes the decision, it is the most attended one in only "
+            "no": "When erasing one unit changes the decision, it is the most attended one in only "
             "{found.value:.1%} of the cases, else a random one.",
-            "undecided": "When erasing one unit changes the decision, it is the most attended one in "
+            "not shown": "When erasing one unit changes the decision, it is the most attended one in "
             "{found.value:.1%} of the cases; that is too close to two in three, or rests on too few texts, to call.",
         },
         silence=_FEW,
-        unit="texts",
+        sides=("texts",),
     ),
     Claim(
         name="S4",
@@ -111,15 +118,15 @@ CLAIMS = (
         needs=("single",),
         estimate=over_runs("single", unmoved),
         words={
-            "holds": "One unit is not the reason: without the most attended one {found.value:.1%} of the decisions "
+            "yes": "One unit is not the reason: without the most attended one {found.value:.1%} of the decisions "
             "stay as they were.",
-            "does not hold": "The most attended unit often decides alone: without it only {found.value:.1%} of the "
+            "no": "The most attended unit often decides alone: without it only {found.value:.1%} of the "
             "decisions stay as they were.",
-            "undecided": "Without the most attended unit {found.value:.1%} of the decisions stay as they were; that is "
+            "not shown": "Without the most attended unit {found.value:.1%} of the decisions stay as they were; that is "
             "too close to the line of 75 %, or rests on too few texts, to call.",
         },
         silence=_FEW,
-        unit="texts",
+        sides=("texts",),
     ),
     Claim(
         name="S5",
@@ -129,15 +136,15 @@ CLAIMS = (
         needs=("flips",),
         estimate=over_runs("flips", wins("gradient", "attention"), wins("product", "attention"), encoder=True),
         words={
-            "holds": "Attention is not the best guide: by gradient, alone or times attention, the decision flips with "
+            "yes": "Attention is not the best guide: by gradient, alone or times attention, the decision flips with "
             "fewer units in at least {found.value:.1%} of the texts where they differ.",
-            "does not hold": "Gradients are no better a guide than attention: by gradient, alone or times attention, "
+            "no": "Gradients are no better a guide than attention: by gradient, alone or times attention, "
             "the decision flips with fewer units in only {found.value:.1%} of the texts where they differ.",
-            "undecided": "By gradient, alone or times attention, the decision flips with fewer units than by attention "
+            "not shown": "By gradient, alone or times attention, the decision flips with fewer units than by attention "
             "in {found.value:.1%} of the texts where they differ; that cannot be told from half, or rests on too few.",
         },
         silence=_FEW,
-        unit="texts",
+        sides=("texts",),
     ),
     Claim(
         name="S5b",
@@ -156,17 +163,17 @@ CLAIMS = (
             f"{MOSTLY_FASTER_BY_GRADIENT[0]} of {MOSTLY_FASTER_BY_GRADIENT[1]}).",
         ),
         words={
-            "holds": "By gradient the decision flips with fewer units than by attention in {found.value:.1%} of the "
+            "yes": "By gradient the decision flips with fewer units than by attention in {found.value:.1%} of the "
             "texts where the two differ, even in the model where it does so least: more than 1.6 to one.{found.remark}",
-            "does not hold": "By gradient the decision flips with fewer units than by attention in only "
+            "no": "By gradient the decision flips with fewer units than by attention in only "
             "{found.value:.1%} of the texts where the two differ, in the model where it does so least: less than 1.6 "
             "to one.{found.remark}",
-            "undecided": "By gradient the decision flips with fewer units than by attention in {found.value:.1%} of "
+            "not shown": "By gradient the decision flips with fewer units than by attention in {found.value:.1%} of "
             "the texts where the two differ, in the model where it does so least; that or another model is too close "
             "to 1.6 to one, or rests on too few texts, to call.{found.remark}",
         },
         silence=_FEW,
-        unit="texts",
+        sides=("texts",),
     ),
     Claim(
         name="S6",
@@ -176,15 +183,15 @@ CLAIMS = (
         needs=("flips",),
         estimate=over_runs("flips", wins("attention", "random")),
         words={
-            "holds": "Attention is better than chance: by attention the decision flips with fewer units than in "
+            "yes": "Attention is better than chance: by attention the decision flips with fewer units than in "
             "random order in {found.value:.1%} of the texts where they differ.",
-            "does not hold": "Attention is no better than chance: by attention the decision flips with fewer units "
+            "no": "Attention is no better than chance: by attention the decision flips with fewer units "
             "than in random order in only {found.value:.1%} of the texts where they differ.",
-            "undecided": "By attention the decision flips with fewer units than in random order in {found.value:.1%} "
+            "not shown": "By attention the decision flips with fewer units than in random order in {found.value:.1%} "
             "of the texts where they differ; that cannot be told from half.",
         },
         silence=_FEW,
-        unit="texts",
+        sides=("texts",),
     ),
     Claim(
         name="S7",
@@ -194,15 +201,15 @@ CLAIMS = (
         needs=("flips",),
         estimate=contrast("flips", later_flip, ("rnn", "conv")),
         words={
-            "holds": "A recurrent encoder spreads the evidence: {found.value:.1%} more of the units must go than with "
+            "yes": "A recurrent encoder spreads the evidence: {found.value:.1%} more of the units must go than with "
             "a convolutional one.",
-            "does not hold": "A recurrent encoder does not spread the evidence more: {found.value:+.1%} of the units "
+            "no": "A recurrent encoder does not spread the evidence more: {found.value:+.1%} of the units "
             "against a convolutional one.",
-            "undecided": "With a recurrent encoder {found.value:+.1%} of the units must go against a convolutional "
+            "not shown": "With a recurrent encoder {found.value:+.1%} of the units must go against a convolutional "
             "one; that cannot be told from none.",
         },
         silence=_MODELS,
-        unit="texts",
+        sides=("texts",),
         span=DIFFERENCES,
     ),
     Claim(
@@ -213,15 +220,15 @@ CLAIMS = (
         needs=("flips",),
         estimate=contrast("flips", later_flip, ("conv", "noenc")),
         words={
-            "holds": "Without an encoder decisions hang on few units: {found.value:.1%} fewer of them must go than "
+            "yes": "Without an encoder decisions hang on few units: {found.value:.1%} fewer of them must go than "
             "with a convolutional one.",
-            "does not hold": "Without an encoder decisions do not hang on fewer units: the difference to a "
+            "no": "Without an encoder decisions do not hang on fewer units: the difference to a "
             "convolutional one is {found.value:+.1%}.",
-            "undecided": "Without an encoder {found.value:+.1%} fewer units must go than with a convolutional one; "
+            "not shown": "Without an encoder {found.value:+.1%} fewer units must go than with a convolutional one; "
             "that cannot be told from none.",
         },
         silence=_MODELS,
-        unit="texts",
+        sides=("texts",),
         span=DIFFERENCES,
     ),
     Claim(
@@ -232,15 +239,15 @@ CLAIMS = (
         needs=("flips",),
         estimate=over_runs("flips", wins("attention", "gradient"), encoder=False),
         words={
-            "holds": "Without an encoder attention is about as good a guide as the gradient: it needs fewer units in "
+            "yes": "Without an encoder attention is about as good a guide as the gradient: it needs fewer units in "
             "{found.value:.1%} of the texts where they differ.",
-            "does not hold": "Even without an encoder attention is a worse guide than the gradient: it needs fewer "
+            "no": "Even without an encoder attention is a worse guide than the gradient: it needs fewer "
             "units in only {found.value:.1%} of the texts where they differ.",
-            "undecided": "Without an encoder attention needs fewer units than the gradient in {found.value:.1%} of "
+            "not shown": "Without an encoder attention needs fewer units than the gradient in {found.value:.1%} of "
             "the texts where they differ; that is too close to 1 to 1.6 to call.",
         },
         silence=_MODELS,
-        unit="texts",
+        sides=("texts",),
     ),
     Claim(
         name="S8b",
@@ -251,15 +258,15 @@ CLAIMS = (
         needs=("flips",),
         estimate=over_runs("flips", wins("product", "attention"), wins("product", "gradient"), encoder=False),
         words={
-            "holds": "Without an encoder the product of gradient and attention is the best guide: it needs fewer units "
+            "yes": "Without an encoder the product of gradient and attention is the best guide: it needs fewer units "
             "than either in at least {found.value:.1%} of the texts where they differ.",
-            "does not hold": "Without an encoder the product is not the best guide: it needs fewer units than one of "
+            "no": "Without an encoder the product is not the best guide: it needs fewer units than one of "
             "its factors in only {found.value:.1%} of the texts where they differ.",
-            "undecided": "Without an encoder the product needs fewer units than one of its factors in "
+            "not shown": "Without an encoder the product needs fewer units than one of its factors in "
             "{found.value:.1%} of the texts where they differ; that cannot be told from half, or rests on too few.",
         },
         silence=_MODELS,
-        unit="texts",
+        sides=("texts",),
     ),
     *(
         Claim(
@@ -270,15 +277,15 @@ CLAIMS = (
             needs=("flips",),
             estimate=over_runs("flips", attained(by)),
             words={
-                "holds": f"{title} {often} finds a smallest explanation: in {{found.value:.1%}} of the texts no fewer "
+                "yes": f"{title} {often} finds a smallest explanation: in {{found.value:.1%}} of the texts no fewer "
                 "units would flip the decision.",
-                "does not hold": f"{title} does not find the smallest explanations: only in {{found.value:.1%}} of the "
+                "no": f"{title} does not find the smallest explanations: only in {{found.value:.1%}} of the "
                 "texts no fewer units would flip the decision.",
-                "undecided": f"{title} finds a smallest explanation in {{found.value:.1%}} of the texts; that is too "
+                "not shown": f"{title} finds a smallest explanation in {{found.value:.1%}} of the texts; that is too "
                 f"close to the line of {threshold:.0%}, or rests on too few texts, to call.",
             },
-            silence=f"This rests on too few texts: {FEWEST} are needed whose decision flips before all is erased.",
-            unit="texts",
+            silence=_UNFLIPPED,
+            sides=("texts",),
         )
         for name, by, title, often, threshold in (
             ("S9", "attention", "Attention", "mostly", 0.5),
@@ -286,6 +293,25 @@ CLAIMS = (
             ("S9c", "product", "The product of gradient and attention", "mostly", 0.5),
             ("S9d", "margin", "The margin against the runner-up", "nearly always", 0.9),  # always, with two classes
         )
+    ),
+    Claim(
+        name="S13",
+        statement="The most attended units are those that the decision rests on.",
+        statistic="share of the decision's lead that goes with the most attended units, as many as the minimum has",
+        threshold=MAJORITY,
+        needs=("flips",),
+        estimate=over_runs("flips", lead_taken("attention")),
+        words={
+            "yes": "Decisions rest on what is attended to: without the most attended units, as many as are provably "
+            "enough to flip it, a decision loses {found.value:.1%} of its lead in the mean.",
+            "no": "Decisions rest on other units than the most attended ones: without these, as many as are provably "
+            "enough to flip it, a decision loses only {found.value:.1%} of its lead in the mean.",
+            "not shown": "Without the most attended units, as many as are provably enough to flip it, a decision loses "
+            "{found.value:.1%} of its lead in the mean; that is too close to the line of 75 %, or rests on too few "
+            "texts, to call.",
+        },
+        silence=_UNFLIPPED,
+        sides=("texts",),
     ),
     Claim(
         name="S10",
@@ -304,15 +330,15 @@ CLAIMS = (
             f"{GRADIENT_TOP_FLIPS_LESS[0]} of {GRADIENT_TOP_FLIPS_LESS[1]}).",
         ),
         words={
-            "holds": "Gradient times attention finds the deciding unit more often than attention: erasing its top "
+            "yes": "Gradient times attention finds the deciding unit more often than attention: erasing its top "
             "unit flips {found.value:.1%} more of the decisions.{found.remark}",
-            "does not hold": "Gradient times attention does not find the deciding unit more often than attention: the "
+            "no": "Gradient times attention does not find the deciding unit more often than attention: the "
             "difference is {found.value:+.1%} of the decisions.{found.remark}",
-            "undecided": "Erasing the top unit by gradient times attention flips {found.value:+.1%} of the decisions "
+            "not shown": "Erasing the top unit by gradient times attention flips {found.value:+.1%} of the decisions "
             "against the most attended one; that cannot be told from none.{found.remark}",
         },
         silence=_FEW,
-        unit="texts",
+        sides=("texts",),
         span=(-0.5, 0.5),
     ),
     Claim(
@@ -330,15 +356,15 @@ CLAIMS = (
             words=f"It is more than {LESS_MASS} in {{those}} of {{models}} models (in the paper in most).",
         ),
         words={
-            "holds": "What decides is not where attention lies: gradients flip the decision with {found.value:.2f} "
+            "yes": "What decides is not where attention lies: gradients flip the decision with {found.value:.2f} "
             "less of the attention erased.{found.remark}",
-            "does not hold": "What decides lies largely where attention does: gradients flip the decision with only "
+            "no": "What decides lies largely where attention does: gradients flip the decision with only "
             "{found.value:.2f} less of the attention erased.{found.remark}",
-            "undecided": "Gradients flip the decision with {found.value:.2f} less of the attention erased; that is too "
+            "not shown": "Gradients flip the decision with {found.value:.2f} less of the attention erased; that is too "
             "close to the line of .2, or rests on too few texts, to call.{found.remark}",
         },
         silence=_FEW,
-        unit="texts",
+        sides=("texts",),
         span=DIFFERENCES,
     ),
     Claim(
@@ -349,18 +375,18 @@ CLAIMS = (
         needs=("single",),
         estimate=contrast("single", earlier_upswing, ("rnn", "conv"), ("conv", "noenc")),
         words={
-            "holds": "The less context, the more attention means: from recurrent to convolutional to no encoder the "
+            "yes": "The less context, the more attention means: from recurrent to convolutional to no encoder the "
             "most attended unit begins to matter at a lead in attention that is smaller by {found.value:.2f} or more "
             "at each step.",
-            "does not hold": "Less context does not make attention mean more: at one of the steps from recurrent to "
+            "no": "Less context does not make attention mean more: at one of the steps from recurrent to "
             "convolutional to no encoder the lead in attention at which the most attended unit begins to matter does "
             "not get smaller ({found.value:+.2f} smaller).",
-            "undecided": "From recurrent to convolutional to no encoder the lead in attention at which the most "
+            "not shown": "From recurrent to convolutional to no encoder the lead in attention at which the most "
             "attended unit begins to matter gets smaller by {found.value:.2f}, at the step where it does so least; "
             "that or the other step cannot be told from none.",
         },
         silence=f"{_NONE}, or too few texts with a lead in attention that matters.",
-        unit="texts",
+        sides=("texts",),
         span=DIFFERENCES,
     ),
     Claim(
@@ -371,15 +397,15 @@ CLAIMS = (
         needs=("single",),
         estimate=contrast("single", more_flips, ("noenc", "rnn"), ("noenc", "conv")),
         words={
-            "holds": "Without an encoder decisions are more brittle: erasing one unit flips {found.value:.1%} more of "
+            "yes": "Without an encoder decisions are more brittle: erasing one unit flips {found.value:.1%} more of "
             "them.",
-            "does not hold": "Without an encoder decisions are not more brittle: erasing one unit flips "
+            "no": "Without an encoder decisions are not more brittle: erasing one unit flips "
             "{found.value:+.1%} of them against the encoders.",
-            "undecided": "Without an encoder erasing one unit flips {found.value:+.1%} of the decisions against the "
+            "not shown": "Without an encoder erasing one unit flips {found.value:+.1%} of the decisions against the "
             "encoders; that cannot be told from none.",
         },
         silence=_MODELS,
-        unit="texts",
+        sides=("texts",),
         span=DIFFERENCES,
     ),
 )

@@ -1,7 +1,7 @@
 """What the claims of Serrano & Smith 2019 are judged by: numbers of one run, or of two runs on the same texts.
 
-Each has an interval over instances: Wilson's for a share, the exact one of pairs for a difference of shares, that of
-bootstrap resamples for anything else. A group of fewer than `FEWEST` instances gives no number. How they are put
+Each has an interval over instances that is never a point: Wilson's for a share, the exact one of pairs for a difference
+of shares, that of an area, and that of bootstrap resamples for anything else. A group of fewer than `FEWEST` instances gives no number. How they are put
 together over seeds and models is said in `heedful.claims.erasure_together`.
 """
 
@@ -9,15 +9,21 @@ import numpy as np
 import pandas as pd
 
 from heedful.analysis.quality import by_chance, with_everything_erased
-from heedful.analysis.statistics import Estimate, Numbers, area, bootstrap, paired_difference, share
+from heedful.analysis.statistics import (
+    Estimate,
+    Numbers,
+    area_estimate,
+    bootstrap,
+    bounded_mean,
+    paired_difference,
+    share,
+)
 from heedful.claims.erasure_together import OfRun
+from heedful.claims.kinds import FEWEST
 from heedful.errors import InputError
 
 PAPERS = ("attention", "gradient", "product", "random")
 """The rankings of the paper."""
-
-FEWEST = 10
-"""Instances that each compared group must hold: resamples of fewer understate how uncertain a number is."""
 
 BINS = 10
 """Tenths of the range of Δα, in which the medians of ΔJS are taken."""
@@ -46,7 +52,7 @@ def smaller_difference(run: pd.DataFrame, level: float) -> Estimate | None:
     rows = _top(run)
     positive = rows.loc[rows["divergence_difference"] > 0, "difference"].to_numpy(np.float64)
     negative = rows.loc[rows["divergence_difference"] < 0, "difference"].to_numpy(np.float64)
-    return bootstrap(area, positive, negative, level=level) if min(len(positive), len(negative)) >= FEWEST else None
+    return area_estimate(positive, negative, level=level) if min(len(positive), len(negative)) >= FEWEST else None
 
 
 def top_only(run: pd.DataFrame, level: float) -> Estimate | None:
@@ -99,10 +105,11 @@ def check_same_instances(one: "pd.Index[int]", other: "pd.Index[int]") -> None:
         )
 
 
-def erased_counts(run: pd.DataFrame, column: str = "erased") -> pd.DataFrame:
+def erased_counts(run: pd.DataFrame, column: str = "erased", *, chance: str = "mean") -> pd.DataFrame:
     """A column of `flips` by instance and ranking, for more than one unit, null where a ranking does not flip.
 
-    Of random orders the mean, each that does not flip counting as everything erased (`heedful.analysis.quality`).
+    Of random orders the mean or the median (`chance`), each that does not flip counting as everything erased
+    (`heedful.analysis.quality`).
     """
     several = run[run["units"] > 1]
     orders = several.set_index("instance").groupby(["ranking", "order"], sort=False)
@@ -112,14 +119,18 @@ def erased_counts(run: pd.DataFrame, column: str = "erased") -> pd.DataFrame:
     random = several["ranking"].map(by_chance)
     rows = several.where(~random, with_everything_erased(several))
     values = pd.Series(rows[column].to_numpy(np.float64, na_value=np.nan), index=rows.index)
-    return values.groupby([several["instance"], several["ranking"]], sort=False).mean().unstack("ranking")
+    return values.groupby([several["instance"], several["ranking"]], sort=False).agg(chance).unstack("ranking")
 
 
 def wins(first: str, second: str) -> OfRun:
-    """Of the instances that two rankings flip after different numbers of units, the share where `first` needs fewer."""
+    """Of the instances that two rankings flip after different numbers of units, the share where `first` needs fewer.
+
+    Of random orders the median counts: an order that is itself one of chance is as often below as above it, which is
+    not so of their mean.
+    """
 
     def of_run(run: pd.DataFrame, level: float) -> Estimate | None:
-        counts = erased_counts(run)
+        counts = erased_counts(run, chance="median")
         if not {first, second} <= set(counts):
             return None
         fewer, more = int((counts[first] < counts[second]).sum()), int((counts[first] > counts[second]).sum())
@@ -159,6 +170,16 @@ def attained(ranking: str) -> OfRun:
     return of_run
 
 
+def lead_taken(ranking: str) -> OfRun:
+    """The mean share of the decision's lead that goes with as many units of the ranking as the minimum has."""
+
+    def of_run(run: pd.DataFrame, level: float) -> Estimate | None:
+        values = _top(run[run["units"] > 1], ranking)["lead_taken"].dropna().to_numpy(np.float64)
+        return bounded_mean(values, low=0.0, high=1.0, level=level) if len(values) >= FEWEST else None
+
+    return of_run
+
+
 def less_mass(ranking: str) -> OfRun:
     """How much less attention weight a ranking erases than attention does: the mean over instances that both flip."""
 
@@ -185,7 +206,8 @@ def mean_fractions(run: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _mean(values: Numbers, level: float) -> Estimate | None:
-    return bootstrap(lambda sample: float(sample.mean()), values, level=level) if len(values) >= FEWEST else None
+    """The mean of differences of shares."""
+    return bounded_mean(values, low=-1.0, high=1.0, level=level) if len(values) >= FEWEST else None
 
 
 def earlier_upswing(one: pd.DataFrame, other: pd.DataFrame, level: float) -> Estimate | None:

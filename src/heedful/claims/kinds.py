@@ -1,7 +1,8 @@
 """Claims of the papers as objects: a sentence, a statistic on tables, a threshold, a verdict with its evidence."""
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pandas as pd
@@ -9,7 +10,11 @@ import pandas as pd
 from heedful.analysis.statistics import Estimate
 
 Tables = Mapping[str, pd.DataFrame]
-Decision = Literal["holds", "does not hold", "undecided"]
+Decision = Literal["yes", "no", "not shown"]
+"""Whether the data show what a claim states: they do, they show that it is not so, or they do not tell."""
+
+FEWEST = 10
+"""Observations that each side of a comparison must have: fewer say too little of the rest, however clear they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,31 +28,49 @@ class Verdict:
     estimate: Estimate | None
     threshold: float
     words: str
-    unit: str = "tokens"
-    """What the estimate's count counts: tokens, runs, instances, pairs."""
+    sides: tuple[str, ...] = ("tokens",)
+    """What the estimate's sides count: tokens, runs, texts; both groups where it compares two."""
     span: tuple[float, float] = (0.0, 1.0)
     """The range in which the statistic is shown."""
 
+    @property
+    def known(self) -> bool:
+        """Whether there is a number to show, however little it shows."""
+        return self.estimate is not None and not math.isnan(self.estimate.value)
+
+    @property
+    def evidence(self) -> str:
+        """How much the number rests on: "116 polar tokens, 1 neutral token"."""
+        counts = self.estimate.sides if self.estimate else ()
+        named = zip(counts, self.sides, strict=False)
+        return ", ".join(f"{count:,} {name.removesuffix('s') if count == 1 else name}" for count, name in named)
+
     def row(self) -> dict[str, object]:
-        """The verdict as one row of a table."""
+        """The verdict as one row of a table; without a value where the evidence allows none."""
         found = self.estimate
+        known = found if self.known else None
         return {
             "claim": self.claim,
+            "statement": self.statement,
             "verdict": self.decision,
+            "words": self.words,
             "statistic": self.statistic,
-            "value": found.value if found else None,
-            "low": found.low if found else None,
-            "high": found.high if found else None,
+            "value": known.value if known else None,
+            "low": known.low if known else None,
+            "high": known.high if known else None,
             "threshold": self.threshold,
             "count": found.count if found else 0,
-            "statement": self.statement,
-            "words": self.words,
+            "evidence": self.evidence,
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence that data can support or refute. It holds when the whole interval lies above the threshold."""
+    """A sentence that data can support or refute.
+
+    It is shown when the whole interval lies above the threshold, and refuted when all of it lies below. Fewer than
+    `least` observations on any side show nothing.
+    """
 
     name: str
     statement: str
@@ -56,30 +79,36 @@ class Claim:
     needs: tuple[str, ...]
     estimate: Callable[[Tables], Estimate | None]
     words: Mapping[Decision, str]
-    silence: str = "There are too few clearly polar or neutral words to tell."
-    """Said when the tables hold nothing to estimate from."""
-    unit: str = "tokens"
+    silence: str
+    """Said when the tables hold too little to estimate from: what is missing, and what would help."""
+    sides: tuple[str, ...] = ("tokens",)
+    least: int = 1
     span: tuple[float, float] = (0.0, 1.0)
 
     def judge(self, tables: Tables) -> Verdict:
         """Compute the statistic from the tables and decide."""
         found = self.estimate(tables)
-        decision = decide(found, self.threshold)
-        words = self.words[decision] if found else self.silence
-        return Verdict(
+        enough = found is not None and min(found.sides) >= self.least
+        decision = decide(found, self.threshold) if enough else "not shown"
+        verdict = Verdict(
             claim=self.name,
             statement=self.statement,
             decision=decision,
             statistic=self.statistic,
             estimate=found,
             threshold=self.threshold,
-            words=words.format(found=found) if found else words,
-            unit=self.unit,
+            words=self.words[decision].format(found=found) if enough else self.silence,
+            sides=self.sides,
             span=self.span,
         )
+        return verdict if enough or found is None else replace(verdict, words=f"{self.silence} {_have(verdict)}")
+
+
+def _have(verdict: Verdict) -> str:
+    return f"There are {verdict.evidence.replace(', ', ' and ')}."
 
 
 def decide(found: Estimate | None, threshold: float) -> Decision:
     if found is None or found.low <= threshold <= found.high:
-        return "undecided"
-    return "holds" if found.low > threshold else "does not hold"
+        return "not shown"
+    return "yes" if found.low > threshold else "no"

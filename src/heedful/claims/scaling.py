@@ -159,15 +159,15 @@ CLAIMS = (
         needs=("scaling",),
         estimate=aligned_parting,
         words={
-            "holds": "With a large λ attention prefers one class: in {found.value:.1%} of all pairs the word on the "
+            "yes": "With a large λ attention prefers one class: in {found.value:.1%} of all pairs the word on the "
             "side of VᵀW has the larger score, so that attention says more of VᵀW than of the words.",
-            "does not hold": "With a large λ attention does not follow VᵀW: the word on its side has the larger "
+            "no": "With a large λ attention does not follow VᵀW: the word on its side has the larger "
             "score in only {found.value:.1%} of all pairs (50 % is chance).",
-            "undecided": "With a large λ the word on the side of VᵀW has the larger attention score in "
+            "not shown": "With a large λ the word on the side of VᵀW has the larger attention score in "
             "{found.value:.1%} of all pairs; that is too near the line of 70 %, or varies too much over runs, to call.",
         },
         silence=_TWO_CLASSES,
-        unit="runs",
+        sides=("runs",),
     ),
     Claim(
         name="C4",
@@ -177,13 +177,13 @@ CLAIMS = (
         needs=("scaling",),
         estimate=_small_against_moderate,
         words={
-            "holds": "A small λ hurts: it costs {found.value:.1%} of accuracy.",
-            "does not hold": "A small λ does little harm: the difference in accuracy is {found.value:+.1%}.",
-            "undecided": "A small λ changes accuracy by {found.value:+.1%} against a moderate one; that is too close "
+            "yes": "A small λ hurts: it costs {found.value:.1%} of accuracy.",
+            "no": "A small λ does little harm: the difference in accuracy is {found.value:+.1%}.",
+            "not shown": "A small λ changes accuracy by {found.value:+.1%} against a moderate one; that is too close "
             "to the line of two points, or rests on too few runs, to call.",
         },
         silence=_NO_RUNS,
-        unit="seeds",
+        sides=("seeds",),
         span=(-0.1, 0.5),
     ),
     Claim(
@@ -194,13 +194,13 @@ CLAIMS = (
         needs=("scaling",),
         estimate=_moderate_against_very_large,
         words={
-            "holds": "A moderate λ is no worse than a very large one ({found.value:+.1%} accuracy).",
-            "does not hold": "A very large λ is better than a moderate one ({found.value:+.1%} accuracy).",
-            "undecided": "A moderate λ and a very large one differ by {found.value:+.1%} of accuracy; that is too "
+            "yes": "A moderate λ is no worse than a very large one ({found.value:+.1%} accuracy).",
+            "no": "A very large λ is better than a moderate one ({found.value:+.1%} accuracy).",
+            "not shown": "A moderate λ and a very large one differ by {found.value:+.1%} of accuracy; that is too "
             "close, or rests on too few runs, to call.",
         },
         silence=_NO_RUNS,
-        unit="seeds",
+        sides=("seeds",),
         span=(-0.1, 0.1),
     ),
     Claim(
@@ -211,15 +211,15 @@ CLAIMS = (
         needs=("scaling",),
         estimate=lambda tables: over_runs(_very_large(_of(tables, PLAIN)), "pooling", most=1.0),
         words={
-            "holds": "With a very large λ attention does nothing: {found.value:.1%} of the decisions stay when all "
+            "yes": "With a very large λ attention does nothing: {found.value:.1%} of the decisions stay when all "
             "words get the same weight.",
-            "does not hold": "Even with a very large λ attention matters: only {found.value:.1%} of the decisions "
+            "no": "Even with a very large λ attention matters: only {found.value:.1%} of the decisions "
             "stay when all words get the same weight.",
-            "undecided": "With a very large λ {found.value:.1%} of the decisions stay when all words get the same "
+            "not shown": "With a very large λ {found.value:.1%} of the decisions stay when all words get the same "
             "weight; that is too close to the line of 98 % to call.",
         },
         silence=_NO_RUNS,
-        unit="runs",
+        sides=("runs",),
     ),
     Claim(
         name="C9",
@@ -229,15 +229,15 @@ CLAIMS = (
         needs=("scaling",),
         estimate=weakest_variant("separation"),
         words={
-            "holds": "Every model's attention singles out the words that matter, in context and out of it; where it "
+            "yes": "Every model's attention singles out the words that matter, in context and out of it; where it "
             "does so least, a polar word has the larger score in {found.value:.1%} of all pairs.",
-            "does not hold": "Not every model's attention singles out the words that matter: where it does so least, "
+            "no": "Not every model's attention singles out the words that matter: where it does so least, "
             "a polar word has the larger score in only {found.value:.1%} of all pairs.",
-            "undecided": "In the model whose attention singles out polar words least they have the larger score in "
+            "not shown": "In the model whose attention singles out polar words least they have the larger score in "
             "{found.value:.1%} of all pairs; that is too near the line of 70 %, or varies too much over runs, to call.",
         },
         silence=_NO_RUNS,
-        unit="runs",
+        sides=("runs",),
     ),
     Claim(
         name="C9b",
@@ -247,15 +247,15 @@ CLAIMS = (
         needs=("scaling",),
         estimate=weakest_variant("signs"),
         words={
-            "holds": "What each model uses follows the data: at least {found.value:.1%} of the polar words push "
+            "yes": "What each model uses follows the data: at least {found.value:.1%} of the polar words push "
             "towards their own class, in context and out of it.",
-            "does not hold": "Not every model uses words as the data would have it: in one only {found.value:.1%} of "
+            "no": "Not every model uses words as the data would have it: in one only {found.value:.1%} of "
             "the polar words push towards their own class.",
-            "undecided": "In the worst model {found.value:.1%} of the polar words push towards their own class; that "
+            "not shown": "In the worst model {found.value:.1%} of the polar words push towards their own class; that "
             "is too close to the line of 90 % to call.",
         },
         silence=_NO_RUNS,
-        unit="runs",
+        sides=("runs",),
     ),
     Claim(
         name="C11",
@@ -265,14 +265,14 @@ CLAIMS = (
         needs=("scaling",),
         estimate=magnitude_ratio,
         words={
-            "holds": "With a large λ words are used more strongly, {found.value:.2f} times as much: what attention "
+            "yes": "With a large λ words are used more strongly, {found.value:.2f} times as much: what attention "
             "no longer does the polarity scores must do.",
-            "does not hold": "With a large λ words are not used more strongly ({found.value:.2f} times as much).",
-            "undecided": "With a large λ words are used {found.value:.2f} times as strongly; that is too close to "
+            "no": "With a large λ words are not used more strongly ({found.value:.2f} times as much).",
+            "not shown": "With a large λ words are used {found.value:.2f} times as strongly; that is too close to "
             "one, or rests on too few runs, to call.",
         },
         silence=_NO_RUNS,
-        unit="seeds",
+        sides=("seeds",),
         span=(0.0, 3.0),
     ),
     Claim(
@@ -283,14 +283,14 @@ CLAIMS = (
         needs=("scaling",),
         estimate=aligned_asymmetry,
         words={
-            "holds": "With a small λ the words of one class are used more strongly, those on the side of VᵀW "
+            "yes": "With a small λ the words of one class are used more strongly, those on the side of VᵀW "
             "(by {found.value:.2f} of the mean strength).",
-            "does not hold": "With a small λ the words on the side of VᵀW are used less strongly ({found.value:+.2f}).",
-            "undecided": "With a small λ the strengths of the two classes part by {found.value:+.2f} towards VᵀW; "
+            "no": "With a small λ the words on the side of VᵀW are used less strongly ({found.value:+.2f}).",
+            "not shown": "With a small λ the strengths of the two classes part by {found.value:+.2f} towards VᵀW; "
             "over these seeds that cannot be told from none.",
         },
         silence=_TWO_CLASSES,
-        unit="runs",
+        sides=("runs",),
         span=(-1.0, 1.0),
     ),
     Claim(
@@ -301,15 +301,14 @@ CLAIMS = (
         needs=("scaling",),
         estimate=lambda tables: over_runs(_at(_of(tables, "DP-L"), MODERATE[0]), "clarity", most=1.0),
         words={
-            "holds": "The LSTM's attention is clearer for a word alone than for the word in its texts "
+            "yes": "The LSTM's attention is clearer for a word alone than for the word in its texts "
             "(AUC larger by {found.value:.3f}).",
-            "does not hold": "The LSTM's attention is not clearer for a word alone than in its texts "
-            "(AUC {found.value:+.3f}).",
-            "undecided": "The LSTM's attention to words alone and in their texts differs by {found.value:+.3f} in "
+            "no": "The LSTM's attention is not clearer for a word alone than in its texts (AUC {found.value:+.3f}).",
+            "not shown": "The LSTM's attention to words alone and in their texts differs by {found.value:+.3f} in "
             "AUC; over these runs that cannot be told from none.",
         },
         silence="There is no run of the LSTM at λ = 10.",
-        unit="runs",
+        sides=("runs",),
         span=(-0.5, 0.5),
     ),
 )

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from heedful.analysis.statistics import Estimate, Numbers, area, bootstrap, share
+from heedful.analysis.statistics import Estimate, Numbers, area_estimate, share
 from heedful.analysis.tokens import group_of_class
-from heedful.claims.kinds import Claim, Tables
+from heedful.claims.kinds import FEWEST, Claim, Tables
 
 NOT_POLAR = ("neutral", "none")
 
@@ -42,17 +42,23 @@ def _sign_share(tables: Tables) -> Estimate | None:
     return share(int(signs.sum()), len(signs)) if len(signs) else None
 
 
-def _separation(table: str, column: str) -> Callable[[Tables], Estimate | None]:
+def separation(table: pd.DataFrame, column: str = "attention") -> Estimate:
     """AUC of a column for polar against neutral tokens."""
+    rows = table.dropna(subset=[column])
+    return area_estimate(*(side[column].to_numpy(dtype=np.float64) for side in (polar(rows), neutral(rows))))
 
-    def estimate(tables: Tables) -> Estimate | None:
-        rows = tables[table].dropna(subset=[column])
-        high = polar(rows)[column].to_numpy(dtype=np.float64)
-        low = neutral(rows)[column].to_numpy(dtype=np.float64)
-        return bootstrap(area, high, low) if len(high) and len(low) else None
 
-    return estimate
+def _separated(table: str, column: str) -> Callable[[Tables], Estimate]:
+    return lambda tables: separation(tables[table], column)
 
+
+BOTH = ("polar tokens", "neutral tokens")
+"""The sides of every comparison of groups."""
+
+_FEW = (
+    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that clearly belong "
+    "to none. More texts would help, or fewer classes."
+)
 
 CLAIMS = (
     Claim(
@@ -62,12 +68,15 @@ CLAIMS = (
         threshold=0.9,
         needs=("tokens",),
         estimate=_sign_share,
+        silence=_FEW,
+        sides=BOTH[:1],
+        least=FEWEST,
         words={
-            "holds": "What the model uses follows the data: {found.value:.1%} of the clearly polar words push "
+            "yes": "What the model uses follows the data: {found.value:.1%} of the clearly polar words push "
             "towards their own class.",
-            "does not hold": "What the model uses does not follow the data: only {found.value:.1%} of the clearly "
+            "no": "What the model uses does not follow the data: only {found.value:.1%} of the clearly "
             "polar words push towards their own class.",
-            "undecided": "{found.value:.1%} of the clearly polar words push towards their own class; too close to "
+            "not shown": "{found.value:.1%} of the clearly polar words push towards their own class; too close to "
             "the line of 90 %, or too few words, to call.",
         },
     ),
@@ -77,13 +86,16 @@ CLAIMS = (
         statistic="AUC of attention scores, polar against neutral tokens",
         threshold=0.7,
         needs=("tokens",),
-        estimate=_separation("tokens", "attention"),
+        estimate=_separated("tokens", "attention"),
+        silence=_FEW,
+        sides=BOTH,
+        least=FEWEST,
         words={
-            "holds": "Attention singles out the words that matter: a polar word has a larger attention score than "
+            "yes": "Attention singles out the words that matter: a polar word has a larger attention score than "
             "a neutral one in {found.value:.1%} of all pairs.",
-            "does not hold": "Attention does not single out the words that matter: a polar word has a larger "
+            "no": "Attention does not single out the words that matter: a polar word has a larger "
             "attention score than a neutral one in only {found.value:.1%} of all pairs (50 % is chance).",
-            "undecided": "A polar word has a larger attention score than a neutral one in {found.value:.1%} of all "
+            "not shown": "A polar word has a larger attention score than a neutral one in {found.value:.1%} of all "
             "pairs; that is too close to the line of 70 % to call.",
         },
     ),
@@ -93,14 +105,36 @@ CLAIMS = (
         statistic="AUC of mean test attention weights, polar against neutral tokens",
         threshold=0.7,
         needs=("weights",),
-        estimate=_separation("weights", "weight"),
+        estimate=_separated("weights", "weight"),
+        silence=_FEW,
+        sides=BOTH,
+        least=FEWEST,
         words={
-            "holds": "On unseen text the weights show it too: a polar word gets more weight than a neutral one in "
+            "yes": "On unseen text the weights show it too: a polar word gets more weight than a neutral one in "
             "{found.value:.1%} of all pairs.",
-            "does not hold": "On unseen text the weights do not show it: a polar word gets more weight than a "
+            "no": "On unseen text the weights do not show it: a polar word gets more weight than a "
             "neutral one in only {found.value:.1%} of all pairs (50 % is chance).",
-            "undecided": "On unseen text a polar word gets more weight than a neutral one in {found.value:.1%} of "
+            "not shown": "On unseen text a polar word gets more weight than a neutral one in {found.value:.1%} of "
             "all pairs; that is too close to the line of 70 % to call.",
+        },
+    ),
+    Claim(
+        name="C8b",
+        statement="Polarity tokens get more than an even share of the attention on test text, neutral tokens less.",
+        statistic="AUC of mean test attention over an even share (α · n), polar against neutral tokens",
+        threshold=0.7,
+        needs=("weights",),
+        estimate=_separated("weights", "lift"),
+        silence=_FEW,
+        sides=BOTH,
+        least=FEWEST,
+        words={
+            "yes": "On unseen text attention goes to these words, however long the text is: a polar word gets more of "
+            "an even share than a neutral one in {found.value:.1%} of all pairs.",
+            "no": "On unseen text attention does not go to these words: a polar word gets more of an even share than a "
+            "neutral one in only {found.value:.1%} of all pairs (50 % is chance).",
+            "not shown": "On unseen text a polar word gets more of an even share of attention than a neutral one in "
+            "{found.value:.1%} of all pairs; that is too close to the line of 70 % to call.",
         },
     ),
 )

@@ -192,15 +192,15 @@ def _print(study: "Outcome") -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from heedful.studies.audit_terminal import print_verdict
+
     console = Console(highlight=False, markup=False, soft_wrap=True)
     for line in study.words():
         console.print(line)
-    colours = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
     for judged in study.judged:
         console.print(Text(judged.dataset, "bold"))
         for verdict in judged.verdicts:
-            mark = Text(f"  {verdict.claim:5} {verdict.decision:14}", colours[verdict.decision])
-            console.print(mark + Text(verdict.words))
+            print_verdict(console, verdict)
     for failure in study.failures:
         console.print(f"failed: {failure.message}")
     drawn = len(study.drawn)

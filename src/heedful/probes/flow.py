@@ -23,7 +23,7 @@ from heedful.analysis.dynamics import (
     summary,
 )
 from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
-from heedful.analysis.tokens import token_groups, training_counts
+from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.errors import ConfigError, InputError
 from heedful.files import replacing
 from heedful.models.attention import AdditiveAttention
@@ -136,7 +136,7 @@ class Record:
 class FlowRecorder:
     """An observer for `fit`: after the first step and then every so many, the dynamics on the whole training split.
 
-    `groups` is the group of each vocabulary token (by default from its counts, see `analysis.tokens`), `pairs` the
+    `groups` is the group of each vocabulary token (by default the paper's, see `analysis.tokens`), `pairs` the
     pairs of tokens whose dot product Ω is followed, or how many to draw for every two groups, `tokens` whether to keep
     the scores and terms of every token and not only their group means.
     """
@@ -155,7 +155,7 @@ class FlowRecorder:
             raise ConfigError(f"Recording happens every 1 or more steps, not every {every}.")
         self.corpus = corpus
         self.every = every
-        self.groups = list(groups) if groups is not None else token_groups(training_counts(corpus), corpus.class_names)
+        self.groups = list(groups if groups is not None else _printed_groups(corpus))
         if len(self.groups) != len(corpus.vocabulary):
             raise InputError(f"Give one group per token: {len(corpus.vocabulary)} tokens, {len(self.groups)} groups.")
         self.keep_tokens = tokens
@@ -253,6 +253,10 @@ def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Fl
     terms = dot_product_terms(moment, there)
     omega = dot_products(moment.parameters.embedding, there)
     return {"omega": omega.cpu(), "rate": sum_of(terms.values()).cpu(), "rate_approximate": terms["B"].cpu()}
+
+
+def _printed_groups(corpus: Corpus) -> list[str]:
+    return token_groups(training_counts(corpus), corpus.class_names, AS_PRINTED)
 
 
 def _find_pairs(

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
+from heedful.claims.answer import Answer
 from heedful.files import write_text
 from heedful.report.strips import Example, Piece
 from heedful.report.timeline import CONTENT_POLICY
@@ -51,8 +52,7 @@ class Report:
     """All that the page shows, in its order."""
 
     title: str
-    answer: str
-    summary: str
+    answer: Answer
     verdicts: Sequence[Verdict]
     accuracy: Estimate
     baseline: float
@@ -94,6 +94,7 @@ def make_environment() -> Environment:
     environment.filters["attention_style"] = _attention_style
     environment.filters["polarity_style"] = _polarity_style
     environment.filters["place"] = _place
+    environment.filters["mark"] = {"yes": "holds", "no": "fails", "not shown": "open"}.__getitem__
     environment.filters["svg"] = Markup  # figures and timelines are ours; everything else is escaped
     return environment
 

@@ -1,4 +1,8 @@
-"""Advice on λ for a user's data: a small sweep, judged by dev accuracy and by how well attention separates words."""
+"""Advice on λ and on penalising VᵀW for a user's data: a small sweep, judged by dev accuracy and by attention.
+
+All runs of the sweep are compared on equal terms. Nothing is recommended whose attention does not separate polar from
+neutral words clearly better than chance, and what cannot be told apart is said to be so.
+"""
 
 import itertools
 import math
@@ -8,7 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from heedful.analysis.statistics import area
-from heedful.claims.scores import neutral, polar
+from heedful.claims.kinds import FEWEST
+from heedful.claims.scores import polar, separation
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run
@@ -24,26 +29,40 @@ SCALES = (1.0, 10.0, 100.0)
 PENALTY = 1e-3
 """c of c·|VᵀW| that is tried; the paper takes 1e-4 on SST and 1e-3 on synthetic data."""
 
-PARTED = 0.2
-"""Attention parts the classes when the AUC of one class's words against another's is so far from a half."""
+CHANCE = 0.5
+"""The separation of attention that knows nothing of the words."""
+
+CONTEXTUAL_WORK = 12
+"""How many times as long a token takes in a training with a contextual encoder (on SST: conv 10, gru 12, lstm 12)."""
+
+MOST_WORK = 5e10
+"""Of a training; IMDB with 40 epochs is 1.3e10. Beyond, other settings are tried only when that is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """A recommended λ, whether to penalise VᵀW, and the runs that say so."""
+    """A recommended λ and penalty on VᵀW, or none, and the runs that say so."""
 
     table: pd.DataFrame
-    """One row per run: scale, penalty, dev_accuracy, separation, parting, chosen."""
-    scale: float
-    penalise: bool
+    """One row per run: scale, penalty, dev_accuracy, separation with its interval, polar and neutral words it rests on,
+    parting, accurate, chosen."""
+    scale: float | None
+    penalty: float | None
     words: str
     runs: Sequence[Run] = ()
-    """The runs of the sweep over λ, by λ; the one that tries a penalty is not among them."""
+    """The runs with the penalty that was given, by λ."""
 
     def summary(self) -> dict[str, object]:
         """The advice as plain data."""
         rows = self.table.to_dict("records")
-        return {"scale": self.scale, "penalise": self.penalise, "words": self.words, "runs": rows}
+        return {"scale": self.scale, "penalty": self.penalty, "words": self.words, "runs": rows}
+
+
+def training_work(settings: RunSettings, corpus: Corpus) -> float:
+    """Tokens × epochs × numbers per token: how much a training has to do, whatever machine does it."""
+    contextual = settings.model.encoder not in {"none", "affine"} or settings.model.structure == "hierarchical"
+    size = settings.model.embedding_size * (CONTEXTUAL_WORK if contextual else 1)
+    return float(corpus.train.offsets[-1]) * settings.training.epochs * size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +110,7 @@ def recommend_scale(
     observers: Sequence[Observer] = (),
     watch: Callable[[SweepEvent], None] | None = None,
 ) -> Advice:
-    """Train with each λ; among those whose dev accuracy is within one standard error of the best, take the one whose
-    attention scores separate polar from neutral words best (the largest AUC).
-
-    Where attention also parts the classes from each other, which is what VᵀW does, one more run tries to penalise it:
-    that is recommended when the parting at least halves and dev accuracy stays within the standard error.
+    """Train with each λ, with and without a penalty on VᵀW, and choose among all of them (`choose`).
 
     Runs that the store holds are not computed again. With several `workers` (None: as many as there are cores) the
     others are computed in processes that read the corpus of the settings themselves; `epochs` bounds them.
@@ -108,50 +123,44 @@ def recommend_scale(
     wanted = sweep_settings(settings, scales, epochs)
     found = dict(zip(wanted, trials.results(wanted), strict=True))
     runs = [one for one in found.values() if isinstance(one, Run)]
-    failures = [(one.model.score_scale, why) for one, why in found.items() if isinstance(why, str)]
     if not runs:
-        raise ConfigError(f"No λ could be tried. {failures[0][1]}")
-    return _advise(settings, runs, failures, trials)
+        raise ConfigError(f"No λ could be tried. {next(str(why) for why in found.values())}")
+    table = pd.DataFrame([_row(one) for one in runs]).astype(float)
+    said = [
+        f"{_named(one)} could not be tried: {why.rstrip('.')}." for one, why in found.items() if isinstance(why, str)
+    ]
+    given = (settings.model.score_scale, settings.training.alignment_penalty)
+    table = choose(table, texts=len(trials.corpus.dev), given=given)
+    best = table[table["chosen"]]
+    return Advice(
+        table=table,
+        scale=None if best.empty else float(best["scale"].iloc[0]),
+        penalty=None if best.empty else float(best["penalty"].iloc[0]),
+        words=" ".join([advice_words(table, given), *said]),
+        runs=tuple(one for one in runs if one.settings.training.alignment_penalty == given[1]),
+    )
 
 
 def sweep_settings(
     settings: RunSettings, scales: Sequence[float] = SCALES, epochs: int | None = None
 ) -> list[RunSettings]:
-    """The settings with each of these λ, in their order."""
+    """The settings with each of these λ, without and with a penalty on VᵀW."""
     most = settings.training.epochs if epochs is None else min(epochs, settings.training.epochs)
-    short = settings.change({"training.epochs": most})
-    return [short.change({"model.score_scale": scale}) for scale in sorted(set(scales))]
+    penalties = (0.0, settings.training.alignment_penalty or PENALTY)
+    return [
+        settings.change({"training.epochs": most, "training.alignment_penalty": penalty, "model.score_scale": scale})
+        for penalty in penalties
+        for scale in sorted(set(scales))
+    ]
 
 
-def _advise(
-    settings: RunSettings, runs: Sequence[Run], failures: Sequence[tuple[float, str]], trials: _Trials
-) -> Advice:
-    """Choose among the runs of a sweep, and try the penalty where it may help."""
-    given = settings.training.alignment_penalty
-    table = pd.DataFrame([_row(one) for one in runs]).astype(float)
-    error = standard_error(float(table["dev_accuracy"].max()), len(trials.corpus.dev))
-    place = choose(table, error)
-    best = table.iloc[place]
-    said = [f"λ = {scale:g} could not be tried: {why.rstrip('.')}." for scale, why in failures]
-    penalise, asked = False, not given and not math.isnan(best["parting"])
-    if asked and best["parting"] > PARTED:
-        changed = runs[place].settings.change({"training.alignment_penalty": PENALTY})
-        (tried,) = trials.results([changed])
-        if isinstance(tried, Run):
-            penalise = _helps(best, look(tried), error)
-            table = pd.concat([table, pd.DataFrame([_row(tried)]).astype(float)], ignore_index=True)
-        else:
-            asked = False
-            said.append(f"A penalty on VᵀW could not be tried: {tried.rstrip('.')}.")
-    chosen = (table["scale"] == best["scale"]) & (table["penalty"] == (PENALTY if penalise else given))
-    words = advice_words(table, best, error, penalise=penalise, penalised=asked)
-    return Advice(
-        table=table.assign(chosen=chosen),
-        scale=float(best["scale"]),
-        penalise=penalise,
-        words=" ".join([words, *said]),
-        runs=tuple(runs),
-    )
+def _named(settings: RunSettings) -> str:
+    return combination(settings.model.score_scale, settings.training.alignment_penalty)
+
+
+def combination(scale: float, penalty: float) -> str:
+    """One of the combinations, in words."""
+    return f"λ = {scale:g} with a penalty on VᵀW of {penalty:g}" if penalty else f"λ = {scale:g}"
 
 
 def _row(finished: Run) -> dict[str, float | None]:
@@ -163,58 +172,93 @@ def _row(finished: Run) -> dict[str, float | None]:
 def look(finished: Run) -> dict[str, float | None]:
     """Dev accuracy, separation of polar from neutral words, and parting of the classes in one run."""
     tokens = finished.table("tokens")
-    high, low = (rows["attention"].to_numpy(float) for rows in (polar(tokens), neutral(tokens)))
+    found = separation(tokens)
+    enough = min(found.sides) >= FEWEST
     return {
         "dev_accuracy": float(finished.metrics["dev_accuracy"]),
-        "separation": area(high, low) if len(high) and len(low) else None,
+        "separation": found.value if enough else None,
+        "separation_low": found.low if enough else None,
+        "separation_high": found.high if enough else None,
+        "polar": float(found.sides[0]),
+        "neutral": float(found.sides[1]),
         "parting": class_parting(tokens),
     }
 
 
 def class_parting(tokens: pd.DataFrame) -> float | None:
     """How far attention prefers the words of one class to those of another: the largest |AUC − ½| of any two."""
-    groups = [rows["attention"].to_numpy(float) for _, rows in polar(tokens).groupby("group")]
+    groups = [rows["attention"].to_numpy(float) for _, rows in polar(tokens).groupby("group") if len(rows) >= FEWEST]
     return max((abs(area(one, other) - 0.5) for one, other in itertools.combinations(groups, 2)), default=None)
 
 
-def choose(table: pd.DataFrame, error: float) -> int:
-    """The place of the run to recommend: of the accurate the best separated; if nothing tells, the most accurate."""
-    enough = table[table["dev_accuracy"] >= table["dev_accuracy"].max() - error]
-    separation = enough["separation"]
-    column = separation if separation.notna().any() else enough["dev_accuracy"]
-    return int(table.index.get_loc(column.idxmax()))  # type: ignore[arg-type]
+def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float]) -> pd.DataFrame:
+    """The table with the columns `accurate`, `clear`, `tied` and `chosen`.
+
+    `accurate`: dev accuracy within one standard error of the best. `clear`: accurate, and the whole interval of the
+    separation above chance. `tied`: clear, and the separation not below the interval of the best one. Of those tied the
+    given combination is chosen, or one without a penalty, or the most accurate: what makes no difference is left alone.
+    """
+    most = float(table["dev_accuracy"].max())
+    accurate = table["dev_accuracy"] >= most - standard_error(most, texts)
+    clear = accurate & (table["separation_low"] > CHANCE)
+    chosen = pd.Series(False, index=table.index)
+    tied = chosen.copy()
+    if clear.any():
+        best = _largest(table, clear)
+        tied = clear & (table["separation"] >= best["separation_low"])
+        order = table[tied].assign(
+            other=~((table["scale"] == given[0]) & (table["penalty"] == given[1])), worse=-table["dev_accuracy"]
+        )
+        chosen[order.sort_values(["other", "penalty", "worse"], kind="stable").index[0]] = True
+    return table.assign(accurate=accurate, clear=clear, tied=tied, chosen=chosen)
+
+
+def _largest(table: pd.DataFrame, among: "pd.Series[bool]") -> "pd.Series[float]":
+    """The row with the largest separation among some; where none has one, the first."""
+    return table.iloc[int(table["separation"].where(among).fillna(-1.0).to_numpy().argmax())]
 
 
 def standard_error(accuracy: float, texts: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / texts)
 
 
-def _helps(before: "pd.Series[float]", after: dict[str, float | None], error: float) -> bool:
-    parting, accuracy = after["parting"], after["dev_accuracy"]
-    assert accuracy is not None
-    return bool(parting is not None and parting <= before["parting"] / 2 and accuracy >= before["dev_accuracy"] - error)
+def advice_words(table: pd.DataFrame, given: tuple[float, float]) -> str:
+    """The recommendation in plain words."""
+    scales = ", ".join(f"{scale:g}" for scale in dict.fromkeys(table["scale"]))
+    penalties = "" if table["penalty"].nunique() < 2 else ", each without and with a penalty on VᵀW"
+    tried = f"λ = {scales}{penalties}"
+    if table["separation"].isna().all():
+        return (
+            f"Of {tried}, none is recommended: too few words are clearly polar or neutral ({_fewest(table)}) to compare "
+            "attention by."
+        )
+    if not table["chosen"].any():
+        best = _largest(table, table["accurate"])
+        return (
+            f"Of {tried}, none is recommended: of the accurate ones none has attention that separates polar from neutral "
+            f"words clearly better than chance (at best {_separation(best)}, chance is 0.50)."
+        )
+    best = table[table["chosen"]].iloc[0]
+    take = "keep" if (best["scale"], best["penalty"]) == given else "take"
+    accuracy = f"dev accuracy {best['dev_accuracy']:.1%}" + (
+        "" if best["dev_accuracy"] == table["dev_accuracy"].max() else f" (the best: {table['dev_accuracy'].max():.1%})"
+    )
+    words = (
+        f"Of {tried}, {take} {combination(best['scale'], best['penalty'])}: {accuracy}, and attention separates polar "
+        f"from neutral words with {_separation(best)}."
+    )
+    others = table[table["tied"] & ~table["chosen"]]
+    if others.empty:
+        return f"{words} No other does as well."
+    names = "; ".join(combination(*pair) for pair in zip(others["scale"], others["penalty"], strict=True))
+    return f"{words} It cannot be told from {names}."
 
 
-def advice_words(
-    table: pd.DataFrame, best: "pd.Series[float]", error: float, *, penalise: bool, penalised: bool
-) -> str:
-    """The recommendation in plain words; `penalised` is whether it is known if a penalty is needed."""
-    tried = ", ".join(f"{scale:g}" for scale in dict.fromkeys(table["scale"]))
-    first = best["dev_accuracy"] == table.loc[table["penalty"] == best["penalty"], "dev_accuracy"].max()
-    standing = "the best" if first else f"within {error:.1%} of the best"
-    accuracy = f"dev accuracy {best['dev_accuracy']:.1%}, {standing}"
-    if math.isnan(best["separation"]):
-        return (
-            f"Of λ = {tried}, take λ = {best['scale']:g} ({accuracy}); too few words are clearly polar or neutral to "
-            "compare attention by."
-        )
-    separation = f"its attention separates polar from neutral words best (AUC {best['separation']:.2f})"
-    words = f"Of λ = {tried}, take λ = {best['scale']:g}: {accuracy}, and of the accurate ones {separation}."
-    if penalise:
-        return f"{words} Penalise VᵀW (training.alignment_penalty={PENALTY:g}): attention prefers one class without it."
-    if len(table) > table["scale"].nunique():
-        return (
-            f"{words} Attention prefers the words of one class, but penalising VᵀW (by {PENALTY:g}) does not halve "
-            "that without a loss of accuracy: leave it."
-        )
-    return f"{words} There is no need to penalise VᵀW." if penalised else words
+def _separation(row: "pd.Series[float]") -> str:
+    if math.isnan(row["separation"]):
+        return "too few words to tell"
+    return f"AUC {row['separation']:.2f} [{row['separation_low']:.2f}, {row['separation_high']:.2f}]"
+
+
+def _fewest(table: pd.DataFrame) -> str:
+    return f"{table['polar'].max():.0f} polar, {table['neutral'].max():.0f} neutral"

@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import pandas as pd
 
+from heedful.analysis.tokens import compared_classes, training_counts
 from heedful.claims import CLAIMS as KNOWN
 from heedful.claims import Verdict, judge, verdict_table
+from heedful.claims.answer import Answer, answer
 from heedful.config import ModelSettings, RunSettings
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import write_report
 from heedful.store import Store
-from heedful.studies.advice import SCALES, Advice, missing_runs, recommend_scale, sweep_settings
+from heedful.studies.advice import MOST_WORK, SCALES, Advice, recommend_scale, sweep_settings, training_work
 from heedful.studies.audit_erasure import ErasedAttention, erase_attention
 from heedful.studies.audit_page import Findings, compose
 from heedful.studies.moments import TABLE as MOMENTS
@@ -21,15 +22,11 @@ from heedful.studies.moments import ScoreRecorder, keep_moments
 from heedful.studies.sun2020.measures import measure_runs
 from heedful.studies.tables import save_table
 from heedful.sweep.jobs import SweepEvent
-from heedful.sweep.memory import cores
 from heedful.text.corpus import Corpus
 from heedful.training.events import Observer
 
-CLAIMS = ("C1", "C2", "C8")
-"""Judged on the audited run alone; the short answer rests on them."""
-
-LONG_SECONDS = 300.0
-"""After a longer training than this, λ is not tried out unless it is asked for."""
+CLAIMS = ("C1", "C2", "C8", "C8b")
+"""Judged on the words of the audited run; those of erasure are judged on its texts."""
 
 PLAIN, RECURRENT = "DP", "DP-L"
 MODELS: Mapping[tuple[str, str], str] = {
@@ -46,6 +43,7 @@ class Audit:
     """A finished audit: the run it rests on, its verdicts, what erasure and a sweep showed, and where its report is."""
 
     run: Run
+    answer: Answer
     verdicts: Sequence[Verdict]
     """All of them: of the run, of erasure and of the sweep over λ."""
     erasure: ErasedAttention
@@ -60,7 +58,7 @@ class Audit:
         return {
             "run": str(self.run.path),
             "report": str(self.report),
-            "answer": answer(self.verdicts)[0],
+            "answer": self.answer.row(),
             "notices": list(self.notices),
             "metrics": self.run.metrics,
             "verdicts": [verdict.row() for verdict in self.verdicts],
@@ -84,8 +82,8 @@ def audit(
 ) -> Audit:
     """Run the settings (or find the run), judge the claims, try out λ, draw the figures, write tables and report.
 
-    `advice` tries other λ: always, never, or (None) unless the training took more than five minutes. With several
-    `workers` those trainings run in processes that read the corpus of the settings; `watch` is told of them.
+    `advice` tries other λ: always, never, or (None) unless the training is a large one (`advice.training_work`). With
+    several `workers` those trainings run in processes that read the corpus of the settings; `watch` is told of them.
     `fresh` computes the audited run again, not the other ones.
     """
     data = corpus or read_corpus(settings)
@@ -95,7 +93,8 @@ def audit(
     unit = "sentences" if settings.model.structure == "hierarchical" else "words"
     erased = erase_attention(finished.trace(), seed=settings.training.seed, unit=unit)
     advised, silence = _advise(finished, data, store, advice, workers, observers, watch)
-    tables = {name: finished.table(name) for name in ("tokens", "weights", "history", MOMENTS) if finished.has(name)}
+    names = ("tokens", "weights", "history", MOMENTS)
+    tables = {name: finished.table(name) for name in names if finished.has(name)}
     judged = judge(tuple(name for name in CLAIMS if set(KNOWN[name].needs) <= set(tables)), tables)
     scaled, scaling = _judge_scales(settings.model, data, advised)
     verdicts = [*judged, *erased.verdicts, *scaled]
@@ -103,11 +102,10 @@ def audit(
     extra = {**erased.tables, "erasure": erased.summary, "verdicts": verdict_table(verdicts), **scaling}
     for name, table in {**tables, **extra}.items():
         save_table(table, folder / "tables" / name)
-    short, why = answer(verdicts)
-    notices = tuple(dict.fromkeys([*data.notices, *finished.manifest["notices"]]))
+    answered = answer([*judged, *erased.verdicts])
+    notices = tuple(dict.fromkeys([*data.notices, *finished.manifest["notices"], *left_out_classes(data)]))
     findings = Findings(
-        answer=short,
-        summary=why,
+        answer=answered,
         judged=judged,
         erased=erased,
         advice=advised,
@@ -119,6 +117,7 @@ def audit(
     write_report(compose(finished, data, findings, folder / "figures"), folder / "report.html")
     return Audit(
         run=finished,
+        answer=answered,
         verdicts=verdicts,
         erasure=erased,
         advice=advised,
@@ -142,24 +141,32 @@ def _advise(
     scales = sorted({*SCALES, settings.model.score_scale})
     if wanted is False:
         return None, "Other λ were not tried: --no-advice was given."
-    missing = missing_runs(sweep_settings(settings, scales), store, corpus)
-    seconds = float(finished.manifest["seconds"])
-    if missing and wanted is None and seconds > LONG_SECONDS:
-        return None, too_long(seconds, len(missing), workers or cores())
+    work = training_work(settings, corpus)
+    if wanted is None and work > MOST_WORK:
+        return None, too_much(work, len(sweep_settings(settings, scales)))
     found = recommend_scale(
         settings, store, corpus=corpus, scales=scales, workers=workers, observers=observers, watch=watch
     )
     return found, ""
 
 
-def too_long(seconds: float, missing: int, workers: int) -> str:
-    """Why λ was not tried out, and what it would take."""
-    rounds = -(-missing // min(workers, missing))
-    took, takes = (timedelta(seconds=round(value)) for value in (seconds, rounds * seconds))
+def too_much(work: float, trainings: int) -> str:
+    """Why λ was not tried out, whatever the machine, and how to ask for it."""
     return (
-        f"Other λ were not tried: this training took {took}, and {missing} more would take about {takes}. "
-        "Ask for them by --advice."
+        f"Other λ were not tried: tokens × epochs × numbers per token are {work:.1e} for each of {trainings} trainings, "
+        f"and more than {MOST_WORK:.0e} is done only when --advice asks for it."
     )
+
+
+def left_out_classes(corpus: Corpus) -> list[str]:
+    """What must be said of classes that are too small for their words to be told from others."""
+    kept = compared_classes(training_counts(corpus)).tolist()
+    names = [name for name, compared in zip(corpus.class_names, kept, strict=True) if not compared]
+    if not names:
+        return []
+    return [
+        f"Too small to compare its words with those of other classes: {', '.join(names)}. It has no group of words."
+    ]
 
 
 def scaling_claims(model: ModelSettings, classes: int) -> tuple[str, ...]:
@@ -182,39 +189,6 @@ def _judge_scales(
     if model.structure == "hierarchical" or len(advised.runs) < 2:
         return [], {"advice": advised.table}
     name = MODELS.get((model.attention, model.encoder), f"{model.attention}-{model.encoder}")
-    scaling = measure_runs(corpus.name, name, advised.runs)
+    scaling = measure_runs(corpus.name, name, advised.runs, printed=False)
     verdicts = judge(scaling_claims(model, corpus.classes), {"scaling": scaling})
     return verdicts, {"advice": advised.table, "scaling": scaling}
-
-
-def answer(verdicts: Sequence[Verdict]) -> tuple[str, str]:
-    """The short answer and what it rests on, from the verdicts alone."""
-    decisions = {verdict.claim: verdict.decision for verdict in verdicts}
-    attention = {decisions[claim] for claim in ("C2", "C8") if claim in decisions}
-    if decisions["C1"] == "undecided":
-        return (
-            "Undecided: too little is known of what the model uses.",
-            "The words that clearly belong to a class are too few, or push towards it too unreliably, to judge "
-            "attention by them. More data may tell.",
-        )
-    if decisions["C1"] == "does not hold":
-        return (
-            "Not yet: the model itself is in doubt.",
-            "Words that belong to one class do not reliably push towards it: there is nothing sound to explain.",
-        )
-    if attention == {"holds"}:
-        weights = ", and larger weights on unseen text," if "C8" in decisions else ""
-        return (
-            "For this model, attention points at the words that matter.",
-            f"Words that decide the class get larger attention scores{weights} than others.",
-        )
-    if "does not hold" in attention:
-        return (
-            "No: attention does not point at the words that matter.",
-            "The model uses the right words, but its attention does not set them apart from neutral ones. "
-            "Read the polarity scores, not the weights.",
-        )
-    return (
-        "Undecided: attention leans towards the words that matter, but not clearly.",
-        "The model uses the right words; the evidence that its attention sets them apart is too weak to call.",
-    )

@@ -3,18 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
-import torch
 
 from heedful.analysis.quality import flip_summary, on_common, ranking_quality
 from heedful.claims import Verdict, judge
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.studies.serrano2019.measures import measure
-from heedful.text.ragged import offsets_of, positions_of
 from heedful.traces import Trace
 
-MOST_INSTANCES = 2000
 MINIMUM = "minimum"
 
 
@@ -25,55 +21,37 @@ class ErasedAttention:
     tables: Mapping[str, pd.DataFrame]
     """`single` and `flips`, one row per instance and ranking (`serrano2019.measures`)."""
     summary: pd.DataFrame
-    """One row per ranking: ranking, instances, median_fraction, over_half, mean_mass, attained, mean_ratio."""
+    """One row per ranking: ranking, instances, median_fraction, over_half, mean_mass, mean_ratio on the common
+    instances; attained and lead_taken on all whose decision flips before everything is erased."""
     verdicts: Sequence[Verdict]
     words: str
-    notice: str = ""
-    """Said when not all texts were looked at."""
 
 
-def erase_attention(found: Trace, *, seed: int = 0, unit: str = "words", most: int = MOST_INSTANCES) -> ErasedAttention:
-    """Erase the weights of every text along each ranking; of more than `most` texts a sample drawn by the seed."""
-    seen = sample_instances(found, most, seed)
-    tables = measure(seen, seed=seed)
+def erase_attention(found: Trace, *, seed: int = 0, unit: str = "words") -> ErasedAttention:
+    """Erase the weights of every text along each ranking; the seed draws the random orders."""
+    tables = measure(found, seed=seed)
     summary = summarise(tables["flips"])
     return ErasedAttention(
         tables=tables,
         summary=summary,
         verdicts=judge(OF_ONE_MODEL, tables),
         words=erasure_words(tables["flips"], summary, unit),
-        notice=f"Of {len(found):,} test texts {len(seen):,} were drawn for this." if len(seen) < len(found) else "",
-    )
-
-
-def sample_instances(found: Trace, most: int, seed: int) -> Trace:
-    """So many instances of a trace, in their order; the trace itself if it has no more."""
-    if len(found) <= most:
-        return found
-    drawn = np.random.default_rng(seed).choice(len(found), most, replace=False)
-    rows = torch.from_numpy(np.sort(drawn))
-    places = positions_of(found.offsets, rows)
-    units = found.units
-    return Trace.from_arrays(
-        offsets=offsets_of(found.lengths[rows]),
-        attention_scores=found.attention_scores[places],
-        polarity_scores=found.polarity_scores[places],
-        bias=found.bias,
-        labels=None if found.labels is None else found.labels[rows],
-        units=None if units is None else [units[place] for place in places.tolist()],
-        class_names=found.class_names,
     )
 
 
 def summarise(flips: pd.DataFrame) -> pd.DataFrame:
-    """One row per ranking, all on the same instances: those of the convention `common`."""
+    """One row per ranking: on the instances of the convention `common`, and how near the minimum it comes."""
     tables = {str(name): rows for name, rows in flips.groupby("ranking", sort=False)}
     common = on_common(tables)
-    quality = ranking_quality(common, common[MINIMUM])
+    ratios = ranking_quality(common, common[MINIMUM])[["ranking", "mean_ratio"]]
+    attained = ranking_quality(tables, tables[MINIMUM])[["ranking", "attained"]]
+    taken = flips[flips["units"] > 1].groupby("ranking", sort=False)["lead_taken"].mean().reset_index()
     summary = flip_summary(tables)
     summary = summary[summary["convention"] == "common"]
-    columns = ["ranking", "instances", "median_fraction", "over_half", "mean_mass", "attained", "mean_ratio"]
-    return summary.merge(quality[["ranking", "attained", "mean_ratio"]], on="ranking", how="left")[columns]
+    for part in (attained, ratios, taken):
+        summary = summary.merge(part, on="ranking", how="left")
+    columns = ["ranking", "instances", "median_fraction", "over_half", "mean_mass"]
+    return summary[[*columns, "attained", "mean_ratio", "lead_taken"]]
 
 
 def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:
@@ -104,6 +82,7 @@ def shown_table(summary: pd.DataFrame) -> pd.DataFrame:
             "weight erased": summary["mean_mass"].map(_per_cent),
             "is minimal": summary["attained"].map(_per_cent),
             "× minimum": summary["mean_ratio"].map(lambda value: "–" if pd.isna(value) else f"{value:.2f}"),
+            "lead gone": summary["lead_taken"].map(_per_cent),
         }
     )
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
+from heedful.claims.answer import Answer
 from heedful.figures.dynamics import attention_over_time
 from heedful.figures.style import brief, house_style, inline_svg, save_figure
 from heedful.figures.tokens import (
@@ -36,8 +37,7 @@ STRONGEST = 12
 class Findings:
     """What an audit found and its page shows."""
 
-    answer: str
-    summary: str
+    answer: Answer
     judged: Sequence[Verdict]
     """Of the audited run."""
     erased: ErasedAttention
@@ -56,7 +56,6 @@ def compose(finished: Run, corpus: Corpus, findings: Findings, figures: Path) ->
     return Report(
         title=corpus.name,
         answer=findings.answer,
-        summary=findings.summary,
         verdicts=findings.judged,
         accuracy=Estimate(
             value=metrics["test_accuracy"],
@@ -187,8 +186,9 @@ def _erasure_part(erased: ErasedAttention) -> Part:
         table=shown_table(erased.summary),
         note="Weights are set to zero along each ranking, the others renormalised, until the decision flips; on the "
         f"{int(erased.summary['instances'].max()):,} texts that every ranking but the random one flips. No set smaller "
-        "than the minimum flips the decision; “is minimal” says how often a ranking needs no more than that, "
-        f"“× minimum” how many times as much in the mean. {erased.notice}".strip(),
+        "than the minimum flips the decision; “× minimum” says how many times as many units a ranking needs in the mean, "
+        "“is minimal” how often it needs no more (S9), where more than one set would do; “lead gone” how much of the "
+        "lead over the next class is gone with as many units of the ranking as the minimum has (S13).",
     )
 
 
@@ -201,7 +201,8 @@ def _advice_part(findings: Findings) -> Part:
         verdicts=findings.scaled,
         table=advice_table(found.table) if found else None,
         note="λ divides the attention scores. Separation is the AUC of the attention scores of polar against neutral "
-        "words; preference is how far the AUC of one class's words against another's is from a half."
+        "words (C2; chance is .5); preference is how far the AUC of one class's words against another's is from a half. "
+        "Dev accuracies within one standard error of the best count as equal."
         if found
         else "",
     )
@@ -214,11 +215,16 @@ def advice_table(table: pd.DataFrame) -> pd.DataFrame:
             "λ": table["scale"].map("{:g}".format),
             "penalty on VᵀW": table["penalty"].map("{:g}".format),
             "dev accuracy": table["dev_accuracy"].map("{:.1%}".format),
-            "separation": table["separation"].map(_two_digits),
+            "separation": _intervals(table),
             "preference": table["parting"].map(_two_digits),
             "": table["chosen"].map({True: "recommended", False: ""}),
         }
     )
+
+
+def _intervals(table: pd.DataFrame) -> list[str]:
+    bounds = zip(table["separation"], table["separation_low"], table["separation_high"], strict=True)
+    return ["–" if pd.isna(value) else f"{value:.2f} [{low:.2f}, {high:.2f}]" for value, low, high in bounds]
 
 
 def _two_digits(value: float) -> str:

@@ -1,25 +1,26 @@
 """An audit on the terminal: the answer, what it rests on, what to do, and where the report is."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heedful.claims import Verdict
-from heedful.studies.audit import CLAIMS, Audit, answer
+from heedful.claims import Decision, Verdict
+from heedful.claims.answer import Answer
+from heedful.studies.audit import CLAIMS, Audit
 from heedful.studies.audit_erasure import shown_table
 from heedful.studies.words import accuracy_words
 
-COLOURS = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
+COLOURS = {"yes": "green", "no": "red", "not shown": "yellow"}
 INDENT = 2
 
 
 def print_audit(done: Audit, console: Console | None = None) -> None:
     """Everything in plain words; what comes from the data is shown as it is."""
     screen = console or Console(highlight=False)
-    short, why = answer(done.verdicts)
-    screen.print(Text(short, "bold"))
-    screen.print(Text(why))
-    screen.print(Text(f"test accuracy {accuracy_words(done.run.metrics)}"))
+    _print_answer(screen, done.answer)
+    screen.print(Text(f"\ntest accuracy {accuracy_words(done.run.metrics)}"))
     for notice in done.notices:
         _print_below(screen, Text("note:", "dim"), Text(notice))
     erasure = {verdict.claim for verdict in done.erasure.verdicts}
@@ -27,8 +28,6 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     _print_verdicts(screen, "Attended and used", own)
     screen.print(Text("\nErase attention", "bold"))
     screen.print(Text(done.erasure.words))
-    if done.erasure.notice:
-        screen.print(Text(done.erasure.notice, "dim"))
     _print_flips(screen, done)
     _print_verdicts(screen, "", [verdict for verdict in done.verdicts if verdict.claim in erasure])
     screen.print(Text("\nWhich λ?", "bold"))
@@ -39,20 +38,43 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     screen.print(f"report {done.report}", soft_wrap=True, markup=False, emoji=False)
 
 
-def _print_verdicts(screen: Console, title: str, verdicts: list[Verdict]) -> None:
+def _print_answer(screen: Console, answer: Answer) -> None:
+    screen.print(Text(answer.headline, "bold"))
+    for question in answer.questions:
+        rests = Text(f" ({', '.join(question.rests_on)})" if question.rests_on else "", "dim")
+        screen.print(Text(f"\n{question.question} ") + _mark(question.decision))
+        _print_below(screen, Text(""), Text(question.words) + rests)
+    screen.print(Text("\nMay you use attention to"))
+    for use in answer.uses:
+        _print_below(screen, Text(f"{use.purpose:22}") + _mark(use.decision, 10), Text(use.words))
+    for words in answer.instead:
+        _print_below(screen, Text("instead:", "dim"), Text(words))
+
+
+def _mark(decision: Decision, width: int = 0) -> Text:
+    return Text(f"{decision:{width}}", COLOURS[decision])
+
+
+def _print_verdicts(screen: Console, title: str, verdicts: Sequence[Verdict]) -> None:
     if title:
         screen.print(Text(f"\n{title}", "bold"))
     for verdict in verdicts:
-        mark = Text(f"{verdict.claim:4} {verdict.decision:14}", COLOURS[verdict.decision])
-        _print_below(screen, mark, Text(verdict.words) + Text(f" {interval_words(verdict)}".rstrip(), "dim"))
+        print_verdict(screen, verdict)
+
+
+def print_verdict(screen: Console, verdict: Verdict) -> None:
+    """The claim as the paper states it, whether it is shown, and what these data say."""
+    _print_below(screen, Text(f"{verdict.claim:5}"), Text(f"{verdict.statement} ", "italic") + _mark(verdict.decision))
+    _print_below(screen, Text(" " * 5), Text(verdict.words) + Text(f" {interval_words(verdict)}".rstrip(), "dim"))
 
 
 def interval_words(verdict: Verdict) -> str:
-    """The number behind a verdict, its interval, and the line it is judged by."""
+    """The number behind a verdict, its interval, the line it is judged by, and what it rests on."""
     found = verdict.estimate
-    if found is None:
+    if found is None or not verdict.known:
         return ""
-    return f"({found.value:.3f} [{found.low:.3f}, {found.high:.3f}], line at {verdict.threshold:.3g})"
+    number = f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    return f"({number}, line at {verdict.threshold:.3g}; {verdict.evidence})"
 
 
 def _print_below(screen: Console, mark: Text, words: Text) -> None:

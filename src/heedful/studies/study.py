@@ -99,8 +99,9 @@ class Outcome:
         verdicts = [verdict.decision for one in self.judged for verdict in one.verdicts]
         if not verdicts:
             return f"{len(self.drawn)} figures."
-        held, failed = verdicts.count("holds"), verdicts.count("does not hold")
-        return f"Of {len(verdicts)} verdicts {held} hold, {failed} do not, {len(verdicts) - held - failed} are open."
+        shown, refuted = verdicts.count("yes"), verdicts.count("no")
+        still = len(verdicts) - shown - refuted
+        return f"Of {len(verdicts)} claims {shown} are shown (yes), {refuted} refuted (no), {still} not shown."
 
     def notices(self) -> list[str]:
         """What failed, for the top of the page."""

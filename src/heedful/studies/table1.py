@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.analysis.tokens import token_groups, training_counts
+from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.studies import serrano2019_corpora, sun2020_facts
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import segment_sum
@@ -80,7 +80,7 @@ def _sun_lines(corpus: Corpus) -> Iterator[Line]:
 def _group_line(corpus: Corpus) -> Line:
     """The sizes of the groups of tokens beside the supplement's Table 1."""
     paper = sun2020_facts.GROUP_SIZES[corpus.name]
-    groups = Counter(token_groups(training_counts(corpus), corpus.class_names))
+    groups = Counter(token_groups(training_counts(corpus), corpus.class_names, AS_PRINTED))
     return Line(
         column=f"tokens: {'/'.join(paper)}",
         ours="/".join(str(groups[group]) for group in paper),

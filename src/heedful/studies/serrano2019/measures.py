@@ -13,6 +13,8 @@ import torch
 from heedful.analysis.decisions import decisions
 from heedful.analysis.erasure import first_flips, single_erasure
 from heedful.analysis.flipsets import minimum_flips
+from heedful.analysis.leads import leads_taken
+from heedful.analysis.quality import by_chance
 from heedful.errors import InputError
 from heedful.pipeline import Run
 from heedful.text.ragged import segment_sum
@@ -27,7 +29,7 @@ RANKINGS = (*TOPS, "random", "margin", "minimum")
 ORDERS = 3
 METRICS = ("test_accuracy", "test_accuracy_low", "test_accuracy_high")
 
-FLIP_COLUMNS = ["ranking", "order", "instance", "units", "erased", "fraction", "mass"]
+FLIP_COLUMNS = ["ranking", "order", "instance", "units", "erased", "fraction", "mass", "lead_taken"]
 
 
 def measure(
@@ -37,7 +39,8 @@ def measure(
 
     `single`: one row per ranking and instance of two units or more; ΔJS is `divergence_difference`, Δα `difference`.
     `flips`: one row per ranking, order and instance. `erased` is null where nothing flips; instances of one unit are
-    there and told by `units`, so that each convention of what to leave out can be had.
+    there and told by `units`, so that each convention of what to leave out can be had. `lead_taken` is the share of
+    the decision's lead that goes with as many units of the ranking as the minimum has (`heedful.analysis.leads`).
     """
     return {"single": _single(found, seed), "flips": _flips(found, seed, orders, rankings)}
 
@@ -105,17 +108,20 @@ def _labels(found: Trace) -> pd.arrays.IntegerArray:
 
 
 def _flips(found: Trace, seed: int, orders: int, rankings: Sequence[str]) -> pd.DataFrame:
-    tables = [_ranked(found, by, seed, orders if by == "random" else 1) for by in rankings if by != "minimum"]
-    return pd.concat([*tables, _minimum(found)], ignore_index=True)[FLIP_COLUMNS]
+    minimum = minimum_flips(found)
+    others = [by for by in rankings if by != "minimum"]
+    tables = [_ranked(found, minimum, by, seed, orders if by_chance(by) else 1) for by in others]
+    return pd.concat([*tables, _minimum(found, minimum)], ignore_index=True)[FLIP_COLUMNS]
 
 
-def _ranked(found: Trace, by: str, seed: int, orders: int) -> pd.DataFrame:
+def _ranked(found: Trace, minimum: pd.DataFrame, by: str, seed: int, orders: int) -> pd.DataFrame:
     table = first_flips(found, by=by, seed=seed, orders=orders)
-    return table.assign(ranking=by) if "order" in table else table.assign(ranking=by, order=0)
+    taken = torch.cat([leads_taken(found, minimum, by, seed=seed, order=order) for order in range(orders)])
+    table = table if "order" in table else table.assign(order=0)
+    return table.assign(ranking=by, lead_taken=taken.numpy(force=True))
 
 
-def _minimum(found: Trace) -> pd.DataFrame:
-    table = minimum_flips(found)
+def _minimum(found: Trace, table: pd.DataFrame) -> pd.DataFrame:
     never = table["erased"].isna().to_numpy()
     counts = table["erased"].to_numpy(dtype=np.float64, na_value=np.nan)
     return table.assign(
@@ -123,6 +129,7 @@ def _minimum(found: Trace) -> pd.DataFrame:
         order=0,
         fraction=counts / table["units"],
         mass=np.where(never, np.nan, _mass(found, table).numpy(force=True)),
+        lead_taken=np.where(counts < table["units"], 1.0, np.nan),
     )
 
 

@@ -14,7 +14,6 @@ import pandas as pd
 from heedful.analysis.quality import (
     flip_summary,
     fraction_distribution,
-    optimality_gaps,
     pairwise_attainment,
     pairwise_wins,
     ranking_quality,
@@ -166,22 +165,11 @@ def _flipped(run: pd.DataFrame) -> pd.DataFrame:
 
 
 def quality_table(flips: pd.DataFrame) -> pd.DataFrame:
-    """Per ranking how near it comes to the true minimum, means over seeds.
-
-    To `ranking_quality` come `forced`, the share of instances where only erasing everything flips, so that no ranking
-    can miss the minimum, and `attained_open`, the share attained among the others.
-    """
+    """Per ranking how near it comes to the true minimum (`ranking_quality`), means over seeds."""
     parts = []
     for said, tables, _ in _runs(flips):
         minimum = tables.pop(MINIMUM)
-        gaps = optimality_gaps(tables, minimum)
-        forced = (gaps["minimum"] == gaps["units"]).astype(bool)
-        shares = forced.groupby(gaps["ranking"]).mean().to_dict()
-        attained = gaps.loc[~forced].groupby("ranking")["attained"].mean().to_dict()
-        table = ranking_quality(tables, minimum)
-        names = [str(name) for name in table["ranking"]]
-        table = table.assign(forced=[shares[name] for name in names])
-        parts.append(table.assign(attained_open=[attained.get(name, np.nan) for name in names], **said))
+        parts.append(ranking_quality(tables, minimum).assign(**said))
     return _mean_over_seeds(parts, [*CELL, "ranking"])
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from heedful.analysis.statistics import Estimate, Numbers, bootstrap, share
-from heedful.analysis.tokens import group_of_class
-from heedful.claims.scores import neutral, polar, right_signs
+from heedful.analysis.statistics import Estimate, Numbers, area_estimate, area_of_places, bootstrap, share
+from heedful.analysis.tokens import as_printed, group_of_class
+from heedful.claims.kinds import FEWEST
+from heedful.claims.scores import neutral, polar, right_signs, separation
 from heedful.pipeline import Run
 from heedful.text.ragged import segments_of
 from heedful.traces import Trace
@@ -17,12 +18,15 @@ POOLED_FROM = 100.0
 """From this λ on it is asked whether the model is one of mean pooling."""
 
 
-def measure_runs(dataset: str, model: str, runs: Iterable[Run]) -> pd.DataFrame:
-    """A row per run; columns ending in _low and _high are bounds of 95 % over resampled tokens or test texts."""
-    return pd.DataFrame([{"dataset": dataset, "model": model, **measure(run)} for run in runs])
+def measure_runs(dataset: str, model: str, runs: Iterable[Run], *, printed: bool = True) -> pd.DataFrame:
+    """A row per run; columns ending in _low and _high are bounds of 95 % over resampled tokens or test texts.
+
+    Tokens are in the groups that the paper's definition `printed`, or else in those that class sizes cannot move.
+    """
+    return pd.DataFrame([{"dataset": dataset, "model": model, **measure(run, printed=printed)} for run in runs])
 
 
-def measure(run: Run) -> dict[str, object]:
+def measure(run: Run, *, printed: bool = True) -> dict[str, object]:
     """Accuracy, VᵀW, and how the groups of tokens differ in one run.
 
     `separation` is the AUC of attention scores, polar against neutral tokens (`local_separation` for scores in
@@ -31,7 +35,7 @@ def measure(run: Run) -> dict[str, object]:
     `asymmetry` how much stronger positive than negative tokens are, −1 … 1; `pooling` the share of test texts whose
     decision stays when attention is made even.
     """
-    tokens = run.table("tokens")
+    tokens = _grouped(run, "tokens", printed)
     metrics, settings = run.metrics, run.settings
     row: dict[str, object] = {
         "scale": settings.model.score_scale,
@@ -50,7 +54,7 @@ def measure(run: Run) -> dict[str, object]:
         **_bounds("asymmetry", _asymmetry(tokens)),
     }
     if settings.model.encoder == "lstm":
-        local = run.table("tokens_local")
+        local = _grouped(run, "tokens_local", printed)
         row |= _bounds("local_separation", separation(local)) | _bounds("local_signs", _signs(local))
         row |= _bounds("clarity", clarity(tokens, local))
     if settings.model.score_scale >= POOLED_FROM:
@@ -58,30 +62,8 @@ def measure(run: Run) -> dict[str, object]:
     return row
 
 
-def separation(tokens: pd.DataFrame) -> Estimate | None:
-    """AUC of attention scores, polar against neutral tokens."""
-    rows = tokens.dropna(subset=["attention"])
-    return bootstrap_area(_numbers(polar(rows)["attention"]), _numbers(neutral(rows)["attention"]))
-
-
-def bootstrap_area(higher: Numbers, lower: Numbers) -> Estimate | None:
-    """The area under the ROC curve with its bootstrap interval.
-
-    As `bootstrap(area, …)`, ten times faster: values are sorted once, and a resample only counts them.
-    """
-    if not len(higher) or not len(lower):
-        return None
-    codes = np.unique(np.concatenate([higher, lower]), return_inverse=True)[1]
-    size = int(codes.max()) + 1
-    places = codes.astype(np.float64)
-    return bootstrap(lambda one, other: _area(one, other, size), places[: len(higher)], places[len(higher) :])
-
-
-def _area(higher: Numbers, lower: Numbers, size: int) -> float:
-    """The area of values that are places 0 … size − 1 of an ordering; equals count half."""
-    above = np.bincount(higher.astype(np.int64), minlength=size)
-    below = np.bincount(lower.astype(np.int64), minlength=size)
-    return float(above @ (below.cumsum() - below / 2) / (len(higher) * len(lower)))
+def _grouped(run: Run, table: str, printed: bool) -> pd.DataFrame:
+    return as_printed(run.table(table)) if printed else run.table(table)
 
 
 def clarity(tokens: pd.DataFrame, local: pd.DataFrame) -> Estimate | None:
@@ -96,7 +78,7 @@ def clarity(tokens: pd.DataFrame, local: pd.DataFrame) -> Estimate | None:
 
     def difference(one: Numbers, other: Numbers) -> float:
         above, below = one.astype(np.int64), other.astype(np.int64)
-        whole, part = (_area(ranks[above, column], ranks[below, column], size) for column in (0, 1))
+        whole, part = (area_of_places(ranks[above, column], ranks[below, column], size) for column in (0, 1))
         return whole - part
 
     members = [np.array([place[label] for label in rows.index], dtype=np.float64) for rows in (high, low)]
@@ -117,9 +99,8 @@ def _signs(tokens: pd.DataFrame) -> Estimate | None:
     return share(int(signs.sum()), len(signs)) if len(signs) else None
 
 
-def _parting(tokens: pd.DataFrame) -> Estimate | None:
-    positive, negative = _sides(tokens, "attention")
-    return bootstrap_area(positive, negative)
+def _parting(tokens: pd.DataFrame) -> Estimate:
+    return area_estimate(*_sides(tokens, "attention"))
 
 
 def _asymmetry(tokens: pd.DataFrame) -> Estimate | None:
@@ -169,6 +150,6 @@ def _numbers(column: "pd.Series[float]") -> Numbers:
 
 
 def _bounds(name: str, found: Estimate | None) -> dict[str, object]:
-    if found is None:
+    if found is None or min(found.sides) < FEWEST:
         return {name: None, f"{name}_low": None, f"{name}_high": None}
     return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from heedful.analysis.tokens import as_printed
 from heedful.figures.scores import ScorePanel, score_grid
 from heedful.figures.tokens import polarity_names, weights_by_group
 from heedful.studies.sun2020.runs import Cell, Runs, called
@@ -48,7 +49,7 @@ def _class_polarity(cell: Cell, number: int) -> Callable[[Runs], Figure]:
     """Polarity towards one of several classes."""
 
     def draw(runs: Runs) -> Figure:
-        table = runs[cell.settings()].table("tokens")
+        table = as_printed(runs[cell.settings()].table("tokens"))
         return score_grid([ScorePanel(title=cell.title, table=table, column=polarity_names(table)[number])], columns=1)
 
     return draw
@@ -77,7 +78,7 @@ def _figure_3(runs: Runs) -> Figure:
 
 
 def _figure_5(runs: Runs) -> Figure:
-    return weights_by_group(runs[_PLAIN[0].settings()].table("weights"))
+    return weights_by_group(as_printed(runs[_PLAIN[0].settings()].table("weights")))
 
 
 def _figure_s13(runs: Runs) -> Figure:
