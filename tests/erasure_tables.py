@@ -15,7 +15,10 @@ def single(rows: Sequence[tuple[float, float, bool, bool]], ranking: str = "atte
 
 
 def flips(
-    units: int | Sequence[int] = 10, mass: dict[str, float] | None = None, **erased: Sequence[int | None]
+    units: int | Sequence[int] = 10,
+    mass: dict[str, float] | None = None,
+    taken: float = 0.5,
+    **erased: Sequence[int | None],
 ) -> pd.DataFrame:
     """One row per ranking and instance; `random_1` is a second order of random."""
     parts = []
@@ -23,7 +26,7 @@ def flips(
         ranking, _, order = name.partition("_")
         count = pd.array(counts, dtype="Int64")
         part = pd.DataFrame({"ranking": ranking, "order": int(order or 0), "instance": range(len(counts))})
-        part = part.assign(units=units, erased=count)
+        part = part.assign(units=units, erased=count, lead_taken=taken)
         weight = np.where(count.isna(), np.nan, (mass or {}).get(ranking, 0.5))
         parts.append(part.assign(fraction=(count / part["units"]).astype("Float64").astype(float), mass=weight))
     return pd.concat(parts, ignore_index=True)
@@ -48,9 +51,9 @@ def two_tops(attention: int, product: int, gradient: int | None = None) -> Table
     return {"single": pd.concat(parts, ignore_index=True)}
 
 
-def same(mass: dict[str, float] | None = None, **erased: int) -> Tables:
+def same(mass: dict[str, float] | None = None, taken: float = 0.5, **erased: int) -> Tables:
     """A hundred instances of ten units that each ranking flips after so many."""
-    return {"flips": flips(mass=mass, **{name: [count] * 100 for name, count in erased.items()})}
+    return {"flips": flips(mass=mass, taken=taken, **{name: [count] * 100 for name, count in erased.items()})}
 
 
 def models(table: str, seeds: int = 2, **made: Tables) -> Tables:

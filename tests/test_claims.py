@@ -16,27 +16,49 @@ def tokens(polar_attention: float, *, flip: int = 0, count: int = 100) -> pd.Dat
     polarity = np.concatenate([np.full(count, 2.0), np.full(count, -2.0), rng.normal(size=count)])
     polarity[:flip] *= -1
     attention = rng.normal(size=3 * count) + np.repeat([polar_attention, polar_attention, 0.0], count)
-    return pd.DataFrame({"group": groups, "polarity": polarity, "attention": attention, "weight": attention})
+    return pd.DataFrame(
+        {"group": groups, "polarity": polarity, "attention": attention, "weight": attention, "lift": attention}
+    )
 
 
 def decisions(table: pd.DataFrame) -> dict[str, str]:
-    return {v.claim: v.decision for v in judge(("C1", "C2", "C8"), {"tokens": table, "weights": table})}
+    return {v.claim: v.decision for v in judge(("C1", "C2", "C8", "C8b"), {"tokens": table, "weights": table})}
 
 
 def test_clear_data_decide_every_claim() -> None:
-    assert decisions(tokens(3.0)) == {"C1": "holds", "C2": "holds", "C8": "holds"}
-    assert decisions(tokens(0.0, flip=80)) == {"C1": "does not hold", "C2": "does not hold", "C8": "does not hold"}
+    assert decisions(tokens(3.0)) == {"C1": "yes", "C2": "yes", "C8": "yes", "C8b": "yes"}
+    assert decisions(tokens(0.0, flip=80)) == {"C1": "no", "C2": "no", "C8": "no", "C8b": "no"}
 
 
 def test_numbers_near_the_line_are_undecided() -> None:
-    assert decisions(tokens(0.74, flip=20)) == {"C1": "undecided", "C2": "undecided", "C8": "undecided"}
+    assert set(decisions(tokens(0.74, flip=20)).values()) == {"not shown"}
 
 
 def test_no_polar_tokens_is_undecided_and_says_so() -> None:
     table = tokens(3.0)
     (verdict,) = judge(("C1",), {"tokens": table[table["group"] == "neutral"]})
-    assert verdict.decision == "undecided"
-    assert verdict.words == "There are too few clearly polar or neutral words to tell."
+    assert verdict.decision == "not shown"
+    assert verdict.words == (
+        "There are too few words to tell: 10 are needed that clearly belong to a class and 10 that clearly belong to "
+        "none. More texts would help, or fewer classes."
+    )
+
+
+def test_one_neutral_word_shows_nothing_however_clear_it_is() -> None:
+    table = tokens(9.0)
+    few = pd.concat([table[table["group"] != "neutral"].head(116), table[table["group"] == "neutral"].head(1)])
+    (verdict,) = judge(("C2",), {"tokens": few})
+    assert verdict.decision == "not shown"
+    assert verdict.evidence == "116 polar tokens, 1 neutral token"
+    assert verdict.words.endswith("There are 116 polar tokens and 1 neutral token.")
+    assert verdict.row()["evidence"] == verdict.evidence
+
+
+def test_a_side_without_words_has_no_number_and_says_how_many_there_are() -> None:
+    table = tokens(3.0)
+    (verdict,) = judge(("C2",), {"tokens": table[table["group"] != "neutral"]})
+    assert (verdict.decision, verdict.row()["value"], verdict.known) == ("not shown", None, False)
+    assert verdict.words.endswith("There are 200 polar tokens and 0 neutral tokens.")
 
 
 def test_the_statistics_by_hand() -> None:
@@ -53,6 +75,7 @@ def test_the_statistics_by_hand() -> None:
     assert c2.estimate is not None
     assert c1.estimate.value == 0.5
     assert c2.estimate.value == 0.75  # 1 > .5 counts one, .5 = .5 counts half
+    assert (c1.decision, c2.decision) == ("not shown", "not shown")  # of so few words
 
 
 def test_with_more_classes_the_own_class_must_have_the_largest_polarity() -> None:
@@ -75,7 +98,7 @@ def test_a_verdict_is_a_row_of_a_table() -> None:
 
 def test_every_claim_has_words_for_every_decision() -> None:
     for claim in CLAIMS.values():
-        assert set(claim.words) == {"holds", "does not hold", "undecided"}
+        assert set(claim.words) == {"yes", "no", "not shown"}
 
 
 def test_an_unknown_claim_is_answered_with_the_nearest() -> None:

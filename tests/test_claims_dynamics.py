@@ -28,7 +28,7 @@ def penalties(left: float, *, accuracy: float = 0.9) -> pd.DataFrame:
 
 def test_a_penalty_that_closes_the_gap_holds_and_its_share_is_that_of_all_gaps() -> None:
     found = verdict("C5", penalty=penalties(0.1))
-    assert found.decision == "holds"
+    assert found.decision == "yes"
     assert value(found) == pytest.approx(0.9)
     assert found.words == (
         "Penalising VᵀW closes 90% of the attention gap between positive and negative words and costs no accuracy."
@@ -36,11 +36,11 @@ def test_a_penalty_that_closes_the_gap_holds_and_its_share_is_that_of_all_gaps()
 
 
 def test_a_penalty_that_leaves_half_of_the_gap_or_costs_accuracy_does_not_hold() -> None:
-    assert verdict("C5", penalty=penalties(0.5)).decision == "does not hold"
+    assert verdict("C5", penalty=penalties(0.5)).decision == "no"
     costly = verdict("C5", penalty=penalties(0.1, accuracy=0.88))
-    assert costly.decision == "does not hold"
+    assert costly.decision == "no"
     assert value(costly) == 0.0
-    assert verdict("C5", penalty=penalties(0.1, accuracy=0.895)).decision == "holds"
+    assert verdict("C5", penalty=penalties(0.1, accuracy=0.895)).decision == "yes"
 
 
 def test_runs_are_paired_by_corpus_and_seed() -> None:
@@ -59,10 +59,10 @@ def ratios(skewed: list[float], balanced: list[float]) -> pd.DataFrame:
 
 def test_skew_is_judged_by_magnitudes_from_the_same_initialisation() -> None:
     found = verdict("C6", ratios=ratios([5.0, 7.0, 6.0], [1.0, 3.1, 1.9]))
-    assert found.decision == "holds"
+    assert found.decision == "yes"
     assert value(found) == pytest.approx(4.0)
-    assert verdict("C6", ratios=ratios([1.0, 3.1, 1.9], [5.0, 7.0, 6.0])).decision == "does not hold"
-    assert verdict("C6", ratios=ratios([1.0, 3.0, 2.0], [2.0, 2.0, 2.1])).decision == "undecided"
+    assert verdict("C6", ratios=ratios([1.0, 3.1, 1.9], [5.0, 7.0, 6.0])).decision == "no"
+    assert verdict("C6", ratios=ratios([1.0, 3.0, 2.0], [2.0, 2.0, 2.1])).decision == "not shown"
 
 
 def products(**omegas: float) -> pd.DataFrame:
@@ -77,11 +77,11 @@ def products(**omegas: float) -> pd.DataFrame:
 
 
 def test_every_part_of_the_pattern_of_dot_products_must_hold() -> None:
-    assert verdict("C7", dot_products=products()).decision == "holds"
-    assert verdict("C7", dot_products=products(neg_neg=-1.8)).decision == "does not hold"
-    assert verdict("C7", dot_products=products(pos_neg=1.0)).decision == "does not hold"
-    assert verdict("C7", dot_products=products(pos_neg=-3.0)).decision == "does not hold"
-    assert verdict("C7", dot_products=products(neu_neu=2.5, pos_neu=2.5)).decision == "does not hold"
+    assert verdict("C7", dot_products=products()).decision == "yes"
+    assert verdict("C7", dot_products=products(neg_neg=-1.8)).decision == "no"
+    assert verdict("C7", dot_products=products(pos_neg=1.0)).decision == "no"
+    assert verdict("C7", dot_products=products(pos_neg=-3.0)).decision == "no"
+    assert verdict("C7", dot_products=products(neu_neu=2.5, pos_neu=2.5)).decision == "no"
 
 
 def test_the_weakest_part_of_the_dot_products_by_hand() -> None:
@@ -110,16 +110,16 @@ def terms(*, f_positive: float = 1.0, a: float = 0.01) -> pd.DataFrame:
 
 
 def test_signs_of_terms_are_judged_near_the_minimum_only() -> None:
-    assert verdict("C10", terms=terms()).decision == "holds"
+    assert verdict("C10", terms=terms()).decision == "yes"
     found = verdict("C10", terms=terms(f_positive=0.6))
-    assert found.decision == "does not hold"
+    assert found.decision == "no"
     assert value(found) == pytest.approx(0.6)
 
 
 def test_signs_of_terms_are_judged_at_the_moderate_scale_only() -> None:
     table = terms()
     table.loc[(table["score_scale"] == 100) & (table["term"] == "F"), "positive"] = 0.0
-    assert verdict("C10", terms=table).decision == "holds"
+    assert verdict("C10", terms=table).decision == "yes"
 
 
 def test_the_term_a_must_be_small_at_the_largest_scale_only() -> None:
@@ -127,13 +127,13 @@ def test_the_term_a_must_be_small_at_the_largest_scale_only() -> None:
     assert value(verdict("C10", terms=large)) == pytest.approx(0.5)
     large.loc[large["score_scale"] == 100, "mean"] = 1.0
     large.loc[(large["score_scale"] == 100) & (large["term"] == "A"), "mean"] = 0.0
-    assert verdict("C10", terms=large).decision == "holds"
+    assert verdict("C10", terms=large).decision == "yes"
 
 
 def test_a_training_that_never_comes_near_a_minimum_tells_nothing() -> None:
     early = terms()
     found = verdict("C10", terms=early[early["time"] == 0])
-    assert found.decision == "undecided"
+    assert found.decision == "not shown"
     assert found.estimate is None
 
 
@@ -141,7 +141,7 @@ def test_settling_compares_the_widest_with_the_narrowest_initialisation() -> Non
     rows = [(0.1, 0, 20.0), (0.1, 1, 30.0), (1.0, 0, 200.0), (1.0, 0, 240.0), (1.0, 1, 230.0)]
     found = verdict("C13", settling=pd.DataFrame(rows, columns=["embedding_range", "seed", "settled"]))
     assert value(found) == pytest.approx(200.0)
-    assert found.decision == "holds"
+    assert found.decision == "yes"
     assert found.words == "From a smaller initialisation a pair of words settles on its sign 200 epochs earlier."
 
 
@@ -158,8 +158,8 @@ def noise(shift: float) -> pd.DataFrame:
 
 
 def test_noise_is_judged_on_the_noisy_data() -> None:
-    assert verdict("C14", noise=noise(4.0)).decision == "holds"
-    assert verdict("C14", noise=noise(0.5)).decision == "does not hold"
+    assert verdict("C14", noise=noise(4.0)).decision == "yes"
+    assert verdict("C14", noise=noise(0.5)).decision == "no"
     clean = noise(4.0)
     assert verdict("C14", noise=clean[clean["noise"] == 0]).estimate is None
 
@@ -172,5 +172,5 @@ def test_an_interval_of_shares_ends_at_one() -> None:
 
 @pytest.mark.parametrize("name", ["C5", "C6", "C7", "C10", "C13", "C14"])
 def test_every_claim_is_registered_with_words_for_every_decision(name: str) -> None:
-    assert set(CLAIMS[name].words) == {"holds", "does not hold", "undecided"}
-    assert CLAIMS[name].unit == "runs"
+    assert set(CLAIMS[name].words) == {"yes", "no", "not shown"}
+    assert CLAIMS[name].sides == ("runs",)

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heedful.analysis.statistics import area, bootstrap
 from heedful.claims import CLAIMS, Decision, judge
 from heedful.claims.scaling import accuracy_difference, over_runs, weakest_variant
-from heedful.studies.sun2020.measures import bootstrap_area, clarity, pooling_agreement, separation
+from heedful.claims.scores import separation
+from heedful.studies.sun2020.measures import clarity, pooling_agreement
 from heedful.traces import Trace
 
 
@@ -54,7 +54,7 @@ SCALING = ("C3", "C4", "C4b", "C4c", "C9", "C9b", "C11", "C11b", "C12")
 
 @pytest.mark.parametrize("claim", SCALING)
 def test_the_papers_pattern_makes_every_claim_hold(claim: str) -> None:
-    assert decision(claim, study()) == "holds"
+    assert decision(claim, study()) == "yes"
 
 
 @pytest.mark.parametrize(
@@ -70,26 +70,26 @@ def test_the_papers_pattern_makes_every_claim_hold(claim: str) -> None:
     ],
 )
 def test_the_opposite_pattern_refutes_it(claim: str, changes: dict[str, float]) -> None:
-    assert decision(claim, study(**changes)) == "does not hold"
+    assert decision(claim, study(**changes)) == "no"
 
 
 def test_a_very_large_scale_that_is_better_refutes_c4b() -> None:
     table = study()
     table.loc[table["scale"] == 10000.0, "test_accuracy"] += 0.1
-    assert decision("C4b", table) == "does not hold"
+    assert decision("C4b", table) == "no"
 
 
 def test_smaller_polarity_at_large_scale_refutes_c11() -> None:
     table = study()
     for end in ("", "_low", "_high"):
         table.loc[table["scale"] == 100.0, f"magnitude{end}"] /= 3
-    assert decision("C11", table) == "does not hold"
+    assert decision("C11", table) == "no"
 
 
 @pytest.mark.parametrize("claim", SCALING)
 def test_without_runs_nothing_is_decided_and_the_words_say_why(claim: str) -> None:
     (verdict,) = judge((claim,), {"scaling": study().query("scale == 5")})
-    assert verdict.decision == "undecided"
+    assert verdict.decision == "not shown"
     assert verdict.words == CLAIMS[claim].silence
 
 
@@ -126,19 +126,11 @@ def test_plain_attention_is_a_variant_only_with_several_classes() -> None:
     assert [two.value, three.value] == pytest.approx([0.8, 0.1])
 
 
-def test_the_fast_bootstrap_is_the_slow_one() -> None:
-    rng = np.random.default_rng(1)
-    high, low = rng.integers(0, 9, 40).astype(float), rng.integers(0, 7, 30).astype(float)  # many ties
-    assert bootstrap_area(high, low) == bootstrap(area, high, low)
-
-
 def test_clarity_is_the_difference_of_two_separations() -> None:
     rng = np.random.default_rng(2)
     whole = pd.DataFrame({"group": ["positive"] * 20 + ["neutral"] * 20, "attention": rng.normal(size=40)})
     part = whole.assign(attention=rng.normal(size=40))
     one, other, found = separation(whole), separation(part), clarity(whole, part)
-    assert one is not None
-    assert other is not None
     assert found is not None
     assert found.value == pytest.approx(one.value - other.value)
 

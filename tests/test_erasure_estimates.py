@@ -137,7 +137,8 @@ def test_instances_are_joined_by_their_number_not_by_their_place() -> None:
     early, late = flips(attention=list(range(1, 11)) * 2), flips(attention=list(range(2, 12)) * 2)
     found = later_flip(late.sample(frac=1, random_state=1), early, LEVEL)
     assert found is not None
-    assert (found.value, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))  # by a tenth in every text
+    assert found.value == pytest.approx(0.1)  # by a tenth in every text
+    assert found.low < 0.1 < found.high  # and yet no certainty
 
 
 def test_the_upswing_is_where_the_line_through_the_medians_passes() -> None:
@@ -200,7 +201,7 @@ def test_the_smallest_has_the_smallest_low_end_and_the_smallest_high_end_at_a_st
     found = smallest([told(0.70, 0.67, 0.73, 1000), told(0.75, 0.30, 0.95, 12)])
     assert found is not None
     assert (found.value, found.low, found.high, found.count) == pytest.approx((0.70, 0.30, 0.83, 1000))
-    assert decide(found, FASTER_SHARE) == "undecided"
+    assert decide(found, FASTER_SHARE) == "not shown"
     assert smallest([told(0.7, 0.67, 0.73)]) == told(0.7, 0.67, 0.73)(LEVEL)  # of one there is nothing to choose
 
 
@@ -241,9 +242,9 @@ def test_sixteen_models_at_the_line_are_rarely_judged() -> None:
     draws = np.random.default_rng(0).binomial(200, FASTER_SHARE, size=(600, 16))
     decisions = [decide(smallest([of_share(int(won)) for won in row]), FASTER_SHARE) for row in draws]
     picked = [decide(cached_share(int(row.min()), LEVEL), FASTER_SHARE) for row in draws]
-    assert np.mean([one == "does not hold" for one in picked]) > 0.25
-    assert np.mean([one == "does not hold" for one in decisions]) <= 0.05
-    assert "holds" not in decisions
+    assert np.mean([one == "no" for one in picked]) > 0.25
+    assert np.mean([one == "no" for one in decisions]) <= 0.05
+    assert "yes" not in decisions
 
 
 def test_only_models_with_an_encoder_where_the_claim_is_of_them() -> None:

@@ -139,6 +139,40 @@ def test_files_that_hold_no_trace_are_refused(tmp_path: Path) -> None:
             Trace.load(tmp_path / name)
 
 
+def test_the_table_of_a_binary_trace_by_hand() -> None:
+    """Weights ¼, ¾, 1. The decision of the first is "no": the contributions are −¼·4 and ¾·8; of the second 1·1."""
+    table = Trace.from_arrays(**HAND, labels=[1, 1], units=["a", "b", "c"], class_names=["no", "yes"]).to_frame()
+    assert list(table) == [
+        "instance", "position", "unit", "attention_score", "attention_weight",
+        "polarity", "contribution", "predicted", "label",
+    ]  # fmt: skip
+    assert table["instance"].tolist() == [0, 0, 1]
+    assert table["position"].tolist() == [0, 1, 0]
+    assert table["unit"].tolist() == ["a", "b", "c"]
+    assert table["attention_score"].tolist() == [0.0, math.log(3.0), 5.0]
+    assert table["attention_weight"].tolist() == pytest.approx([0.25, 0.75, 1.0], abs=1e-15)
+    assert table["polarity"].tolist() == [4.0, -8.0, 1.0]
+    assert table["contribution"].tolist() == pytest.approx([-1.0, 6.0, 1.0], abs=1e-14)
+    assert table["predicted"].tolist() == ["no", "no", "yes"]
+    assert table["label"].tolist() == ["yes", "yes", "yes"]
+
+
+def test_the_table_of_three_classes_by_hand() -> None:
+    """Logits (1.5, 2, 0): the decision is b, and the contributions are ½·(6 − (3 + 2)/2) and ½·(−2 − (0 − 2)/2)."""
+    table = Trace.from_arrays(
+        offsets=[0, 2],
+        attention_weights=[0.5, 0.5],
+        polarity_scores=[[3.0, 6.0, 2.0], [0.0, -2.0, -2.0]],
+        bias=[0, 0, 0],
+        class_names=["a", "b", "c"],
+    ).to_frame()
+    assert table[["polarity_a", "polarity_b", "polarity_c"]].to_numpy().tolist() == [[3, 6, 2], [0, -2, -2]]
+    assert table["contribution"].tolist() == [1.75, -0.5]
+    assert table["predicted"].tolist() == ["b", "b"]
+    assert table["unit"].isna().all()
+    assert not {"label", "polarity"} & set(table)
+
+
 def test_a_trace_without_labels_has_no_accuracy() -> None:
     with pytest.raises(TraceError, match="has no labels"):
         Trace.from_arrays(**HAND).accuracy()

@@ -1,10 +1,16 @@
 """From model and text to trace: batched equals one by one, logits equal the model's, equal tokens tie exactly."""
 
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-import heedful.tracing
+import heedful.models.classifier
+from heedful.analysis.tokens import GroupRule
 from heedful.errors import InputError
+from heedful.models.classifier import Classifier
 from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
@@ -20,7 +26,7 @@ def corpus() -> Corpus:
     return binary(name="small", seed=0, size=300)
 
 
-def quick(corpus: Corpus, encoder: str) -> "heedful.tracing.FlatClassifier":
+def quick(corpus: Corpus, encoder: str) -> Classifier:
     return fit(corpus, encoder=encoder, embedding_size=12, hidden_size=10, epochs=2)
 
 
@@ -29,7 +35,7 @@ def test_a_batched_trace_equals_the_trace_of_each_document_alone(
     corpus: Corpus, encoder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = quick(corpus, encoder)
-    monkeypatch.setattr(heedful.tracing, "UNITS_AT_ONCE", 100)
+    monkeypatch.setattr(heedful.models.classifier, "UNITS_AT_ONCE", 100)
     whole = trace(model, corpus.test)
     for number in range(0, len(corpus.test), 97):
         alone, _ = trace_texts(model, [corpus.test.texts[number]])
@@ -95,6 +101,84 @@ def test_the_vocabulary_is_traced_as_documents_of_one_unit(corpus: Corpus) -> No
 def test_a_text_without_a_word_is_refused(corpus: Corpus) -> None:
     with pytest.raises(InputError, match="A text needs at least one word"):
         trace_texts(quick(corpus, "none"), ["   "])
+
+
+def test_strings_are_traced_as_a_split_is_but_have_no_labels(corpus: Corpus) -> None:
+    model = quick(corpus, "lstm")
+    whole, texts = trace(model, corpus.test), trace(model, corpus.test.texts)
+    assert torch.equal(texts.attention_scores, whole.attention_scores)
+    assert torch.equal(texts.logits, whole.logits)
+    assert texts.units == whole.units
+    assert texts.labels is None
+
+
+def test_one_string_is_one_instance(corpus: Corpus) -> None:
+    model, text = quick(corpus, "none"), corpus.test.texts[3]
+    found = trace(model, text)
+    assert len(found) == 1
+    assert found.units == text.split()
+    assert torch.equal(found.logits, trace(model, [text]).logits)
+
+
+def test_an_empty_text_is_named(corpus: Corpus) -> None:
+    with pytest.raises(InputError) as caught:
+        trace(quick(corpus, "none"), ["window", "letter", "\n"])
+    assert str(caught.value) == (
+        "A text needs at least one word; number 2 (the first is 0), '\\n', has none. Leave it out."
+    )
+
+
+@pytest.mark.parametrize("kind", [list, tuple, pd.Series, np.array, iter])
+def test_texts_come_in_any_list(corpus: Corpus, kind: Callable[[list[str]], object]) -> None:
+    split = quick(corpus, "none").interface.read(kind(["silk", "tuna"]))
+    assert list(split.texts) == ["silk", "tuna"]
+
+
+def test_half_a_character_becomes_a_replacement(corpus: Corpus) -> None:
+    assert quick(corpus, "none").interface.read("silk \ud83d").texts == ["silk \ufffd"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (5, "got int. Give strings; of a table, its column of texts."),
+        (None, "or a split of a corpus (such as corpus.test); got NoneType."),
+        (b"silk", "Expected a list of texts, one text, or a split of a corpus (such as corpus.test); got bytes."),
+        ({"text": "silk"}, "got dict."),
+        (pd.DataFrame({"text": ["silk"]}), "got DataFrame. Give strings; of a table, its column of texts."),
+        (["silk", None], "Every text must be a string; number 1 (the first is 0), None, is none. Leave it out."),
+        ([], "Expected at least one text, got an empty list."),
+    ],
+)
+def test_what_is_no_text_is_refused_with_a_sentence(corpus: Corpus, given: object, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        quick(corpus, "none").interface.read(given)
+    assert sentence in str(caught.value)
+
+
+def test_a_corpus_is_refused_with_the_hint_to_take_a_split(corpus: Corpus) -> None:
+    with pytest.raises(InputError, match=r"a split of a corpus \(such as corpus\.test\); got Corpus"):
+        quick(corpus, "none").interface.read(corpus)
+
+
+def test_neutral_tokens_can_be_asked_for_occurrences(corpus: Corpus) -> None:
+    model = quick(corpus, "none")
+    few, many = (token_scores(model, corpus, min_count=count) for count in (1, 4))
+    counts = few["count_negative"] + few["count_positive"]
+    assert few["group"].equals(token_scores(model, corpus)["group"])
+    assert ((few["group"] == "neutral") & (counts < 4)).any()
+    assert not ((many["group"] == "neutral") & (counts < 4)).any()
+    kept = (few["group"] != "neutral") | (counts >= 4)
+    assert few["group"][kept].equals(many["group"][kept])
+    with pytest.raises(InputError, match="1 or more, not 0"):
+        token_scores(model, corpus, min_count=0)
+
+
+def test_a_minimum_count_joins_the_rule_that_is_given(corpus: Corpus) -> None:
+    model, rule = quick(corpus, "none"), GroupRule(neutral_association=0.3, neutral_difference=50)
+    given, joined = token_scores(model, corpus, rule=rule), token_scores(model, corpus, rule=rule, min_count=4)
+    counts = given["count_negative"] + given["count_positive"]
+    assert joined["group"].equals(given["group"].mask((given["group"] == "neutral") & (counts < 4), "none"))
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.commands.calibrate import calibrate
 from heedful.commands.data import fetch_data
 from heedful.commands.erase import erase
 from heedful.commands.lookup import find_run
@@ -17,6 +18,8 @@ from heedful.errors import HeedfulError
 from heedful.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from heedful.config import RunSettings
     from heedful.text.corpus import Corpus
     from heedful.training.progress import ProgressBar
@@ -34,7 +37,7 @@ app.add_typer(data, name="data")
 app.add_typer(runs_app, name="runs")
 
 Data = Annotated[
-    str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSONL or Parquet file.")
+    str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSON or Parquet file.")
 ]
 Config = Annotated[Path | None, typer.Option("--config", help="A TOML or JSON file of settings.")]
 Changes = Annotated[
@@ -48,7 +51,16 @@ Epochs = Annotated[int | None, typer.Option(help="Passes over the training split
 Seed = Annotated[int | None, typer.Option(help="Draws parameters, order and dropout.")]
 TextColumn = Annotated[str | None, typer.Option(help="The column that holds the text.")]
 LabelColumn = Annotated[str | None, typer.Option(help="The column that holds the label.")]
-SplitColumn = Annotated[str | None, typer.Option(help="The column that names the split.")]
+SplitColumn = Annotated[
+    str | None, typer.Option(help="The column that names the split; none uses no column and draws all splits.")
+]
+SplitValues = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPLIT=VALUE,…",
+        help="What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
+    ),
+]
 Encoding = Annotated[str | None, typer.Option(help="The file's text encoding.")]
 Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
 
@@ -73,6 +85,7 @@ def audit(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
+    split_values: SplitValues = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,
@@ -130,6 +143,7 @@ def train(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
+    split_values: SplitValues = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,
@@ -144,10 +158,13 @@ def train(
 
     settings = _settings(config, changes, locals())
     corpus = read_corpus(settings)
+    _print_notes(corpus.notices)
     with _progress(settings, corpus) as bar:
         done = run(settings, Store(store), corpus=corpus, observers=[bar], fresh=fresh)
+    of_vectors = done.manifest["notices"][-1:] if "vectors" in done.metrics else []  # said last of a run
+    _print_notes(of_vectors)
     if as_json:
-        print_json({"run": str(done.path), **done.manifest})
+        print_json({"run": str(done.path), **done.manifest, "notices": [*corpus.notices, *of_vectors]})
     else:
         print(f"test accuracy {accuracy_words(done.metrics)} at epoch {done.metrics['best_epoch']}")
         print(f"run {done.path}")
@@ -194,6 +211,7 @@ def data_stats(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
+    split_values: SplitValues = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,
@@ -224,6 +242,7 @@ def doctor(as_json: Json = False) -> None:
 
 
 app.command("erase")(erase)
+app.command("calibrate")(calibrate)
 app.command("sweep")(sweep)
 app.command("reproduce")(reproduce)
 data.command("fetch")(fetch_data)
@@ -240,6 +259,14 @@ def _settings(config: Path | None, changes: list[str] | None, given: dict[str, A
         wanted = set(cls.model_fields) - ({"seed"} if group == "data" else set())  # --seed is the training's
         values[group] |= {name: given[name] for name in wanted if given.get(name) is not None}
     return RunSettings.of(values).override(changes or ())
+
+
+def _print_notes(notices: "Iterable[str]") -> None:
+    """What was done to the data, on stderr: standard output is for results."""
+    from heedful.studies.words import printable
+
+    for notice in notices:
+        print(f"note: {printable(notice)}", file=sys.stderr)
 
 
 def _progress(settings: "RunSettings", corpus: "Corpus") -> "ProgressBar":

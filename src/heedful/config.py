@@ -1,14 +1,16 @@
 """A run is a value: frozen settings with defaults, TOML and JSON both ways, identified by a digest."""
 
+import csv
 import difflib
 import hashlib
+import io
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from heedful.errors import ConfigError
 from heedful.files import replacing
@@ -31,6 +33,15 @@ class Settings(BaseModel):
             raise ConfigError(_sentences(cls, error)) from None
 
 
+def write_split_values(values: Any) -> Any:
+    """What the values of a split column mean, {"validate": "dev"}, as the command line has it: dev=validate."""
+    if not isinstance(values, Mapping):
+        return values
+    line = io.StringIO(newline="")
+    csv.writer(line, lineterminator="").writerow(f"{split}={value}" for value, split in values.items())
+    return line.getvalue()
+
+
 class DataSettings(Settings):
     """Which corpus, and how its text is read."""
 
@@ -38,7 +49,8 @@ class DataSettings(Settings):
     seed: int = Field(0, ge=0)  # draws splits and made corpora; not the training's, so that seeds share their data
     text_column: str | None = None
     label_column: str | None = None
-    split_column: str | None = None
+    split_column: Literal["none"] | str | None = None  # none: no column is used; None: one is recognised
+    split_values: Annotated[str | None, BeforeValidator(write_split_values)] = None  # text, as settings can be keys
     tokenizer: Literal["words", "alphanumeric", "whitespace"] = "words"
     lowercase: bool = True
     min_count: int = Field(1, ge=1)
@@ -90,7 +102,26 @@ class TrainingSettings(Settings):
 
 
 class RunSettings(Settings):
-    """Everything that decides what a run computes."""
+    """Everything that decides what a run computes: which data, which model, how it is trained.
+
+    data: `DataSettings`, which corpus and how its text is read; synthetic-1 unless another is named
+    model: `ModelSettings`, the classifier; that of Sun & Lu 2020 with dot-product attention, no encoder, λ = 10
+    training: `TrainingSettings`, how it is fitted; 40 epochs of Adagrad
+
+    Every setting is described where it is defined, in `heedful.config`. Settings are frozen values: `change` and
+    `override` make new ones, `read` and `write` are TOML or JSON, `digest` is the identity of the run.
+
+    >>> import heedful
+    >>> usual = heedful.RunSettings()
+    >>> (usual.data.source, usual.model.attention, usual.model.score_scale, usual.training.epochs)
+    ('synthetic-1', 'dot', 10.0, 40)
+    >>> changed = usual.override(["model.score_scale=100", "data.source=reviews.csv"])
+    >>> changed.model.score_scale, changed.data.source
+    (100.0, 'reviews.csv')
+    >>> usual.override(["model.score_scael=100"])
+    Traceback (most recent call last):
+    heedful.errors.ConfigError: There is no setting 'model.score_scael'; did you mean 'model.score_scale'? Known: ...
+    """
 
     data: DataSettings = DataSettings()
     model: ModelSettings = ModelSettings()
@@ -207,5 +238,10 @@ def _places(cls: type[Settings], prefix: str = "", *, optional: bool = False) ->
     for name, field in cls.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
             yield from _places(field.annotation, f"{prefix}{name}.", optional=optional)
-        elif not optional or type(None) in get_args(field.annotation):
+        elif not optional or _can_be_unset(get_args(field.annotation)):
             yield prefix + name
+
+
+def _can_be_unset(kinds: Iterable[Any]) -> bool:
+    """Whether nothing is a value, and the word none not another one."""
+    return type(None) in kinds and Literal["none"] not in kinds

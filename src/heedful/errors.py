@@ -16,7 +16,17 @@ from collections.abc import Iterable
 
 
 class HeedfulError(Exception):
-    """Base of every error that heedful raises on purpose."""
+    """Base of every error that heedful raises on purpose: a sentence on what was expected, what came, what to do.
+
+    Those about something given (data, settings, arrays, names) are also a ValueError.
+
+    >>> import heedful
+    >>> try:
+    ...     heedful.Trace.from_arrays(offsets=[1, 2], attention_scores=[0], polarity_scores=[5], bias=[0])
+    ... except heedful.HeedfulError as error:
+    ...     print(error)
+    offsets must start with 0, not 1.
+    """
 
 
 class InputError(HeedfulError, ValueError):

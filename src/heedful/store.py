@@ -45,7 +45,17 @@ class Store:
     """A folder of finished runs, one directory each, found by the digest that begins its name.
 
     A run is written under `.work/` and moved into place as a whole, its manifest last; so what has a manifest is
-    finished, and what has none is not there.
+    finished, and what has none is not there. Runs come from `heedful train`, `sweep`, `audit` and `reproduce`.
+
+    root: the folder. It need not exist; the first run makes it.
+
+    >>> import heedful
+    >>> store = heedful.Store("my-runs")
+    >>> [path.name for path, manifest in store.manifests()]
+    []
+    >>> store.resolve("4f")
+    Traceback (most recent call last):
+    heedful.errors.StoreError: No run in the store 'my-runs' has a name that begins with '4f'. It is empty.
     """
 
     def __init__(self, root: Path | str) -> None:

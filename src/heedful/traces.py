@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.errors import TraceError
+from heedful.notebook import counted, listed, panel, short, strip
 from heedful.text.ragged import lengths_of, segment_softmax, segments_of
 from heedful.trace_files import read_fields, write_fields
 
@@ -30,10 +32,45 @@ LARGEST = 1e300
 
 SUM_TOLERANCE = 1e-6
 
+MOST_STRIPS = 3
+"""Instances that a notebook shows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """Ragged: instance t owns the units offsets[t] … offsets[t + 1]. All numbers are float64."""
+    """What a classifier with attention and an affine readout did on each instance, unit by unit.
+
+        logits = b + Σ_i α_i z_i        α = softmax(a) within the instance
+
+    Ragged: instance t owns the units offsets[t] … offsets[t + 1]. All numbers are float64. Made by `heedful.trace`, or
+    by `Trace.from_arrays` for a model that is not heedful's; `save` and `load` keep it in a file, `to_frame` makes a
+    table of it.
+
+    offsets: where the units of each instance begin, [instances + 1].
+    attention_scores: a, before the softmax, [units].
+    attention_weights: α, which sum to one in each instance, [units].
+    polarity_scores: z, what each unit says for each class, [units, classes]; (0, s) of a model with one output s.
+    bias: b of the readout, [classes].
+    labels: the class number of each instance, or None.
+    units: the word or sentence of each unit, or None.
+    class_names: the classes in the order of their numbers.
+
+    >>> import heedful
+    >>> trace = heedful.Trace.from_arrays(
+    ...     offsets=[0, 2, 3],
+    ...     attention_weights=[0.25, 0.75, 1.0],
+    ...     polarity_scores=[[0, 4], [0, -8], [0, 1]],
+    ...     bias=[0.5, 0],
+    ...     units=["good", "dull", "fine"],
+    ...     class_names=["no", "yes"],
+    ... )
+    >>> trace
+    Trace(2 instances, 3 units, classes no, yes; no labels)
+    >>> trace.logits.tolist()
+    [[0.5, -5.0], [0.5, 1.0]]
+    >>> trace.predictions.tolist()
+    [0, 1]
+    """
 
     offsets: Int[Tensor, " bounds"]
     attention_scores: Float[Tensor, " units"]
@@ -59,13 +96,30 @@ class Trace:
         logits: Array | None = None,
         probabilities: Array | None = None,
     ) -> "Trace":
-        """A checked trace from lists, arrays or tensors.
+        """A checked trace from lists, arrays or tensors: the way in for a model that is not heedful's.
 
-        Weights follow from the scores by softmax. Given alone they must be non-negative and sum to one in each
-        instance (those in half precision nearly, and they are divided by their sum), and the scores are their
-        logarithms. A column of polarity scores alone (a binary model with one output s) becomes the two columns
-        (0, s). The model's own logits or probabilities, where given, prove that its readout is affine: b + Σ α_i z_i
-        must give them. They are not kept.
+        What there is of each instance:
+            offsets: where its units begin, one number more than there are instances, from 0 to the number of units.
+            labels: its class number; None (the default) where it is not known.
+            logits, probabilities: the model's own outputs, [instances, classes], of two classes the second is enough.
+                They prove that the readout is affine, since b + Σ α_i z_i must give them, and are not kept. None skips
+                the proof.
+        What there is of each unit:
+            attention_scores: a, before the softmax; −inf for a unit without weight. Weights follow from them.
+            attention_weights: α, where the scores are not known: not negative, and they sum to one in each instance
+                (those in half precision nearly, and they are divided by their sum). The scores are their logarithms.
+                One of the two must be given.
+            polarity_scores: z = W h, [units, classes]. One column (a model with one output s) becomes the two (0, s).
+            units: what to show for it; None shows its position.
+        What there is of each class:
+            bias: b of the readout; zeros where it has none.
+            class_names: None calls them 0, 1, ….
+
+        >>> import heedful
+        >>> scores = {"attention_scores": [1, 1], "polarity_scores": [6, -2]}
+        >>> trace = heedful.Trace.from_arrays(offsets=[0, 2], bias=[0], **scores)
+        >>> trace.attention_weights.tolist(), trace.logits.tolist()
+        ([0.5, 0.5], [[0.0, 2.0]])
         """
         starts = _offsets(offsets)
         polarity, shift = _two_columns(_floats("polarity_scores", polarity_scores), _floats("bias", bias))
@@ -91,6 +145,28 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        labels = "no labels" if self.labels is None else "labelled"
+        return f"Trace({self._sizes()}; {labels})"
+
+    def _repr_html_(self) -> str:
+        accuracy = "no labels" if self.labels is None else f"accuracy {self.accuracy():.3f}"
+        return panel(
+            f"Trace: {self._sizes()}; {accuracy}", *(self._strip(row) for row in range(len(self))[:MOST_STRIPS])
+        )
+
+    def _sizes(self) -> str:
+        sizes = f"{counted(len(self), 'instance')}, {counted(len(self.attention_scores), 'unit')}"
+        return f"{sizes}, classes {listed(self.class_names)}"
+
+    def _strip(self, number: int) -> str:
+        place, decision = self.instance(number), int(self.predictions[number])
+        units = range(place.stop - place.start) if self.units is None else self.units[place]
+        label = "" if self.labels is None else f", label {short(self.class_names[int(self.labels[number])])}"
+        probability = float(self.probabilities[number, decision])
+        heading = f"instance {number}: predicted {short(self.class_names[decision])} ({probability:.1%}){label}"
+        return strip(heading, [str(unit) for unit in units], self.attention_weights[place].tolist())
 
     @cached_property
     def lengths(self) -> Int[Tensor, " instances"]:
@@ -126,6 +202,56 @@ class Trace:
         """Where the units of one instance lie."""
         return slice(int(self.offsets[number]), int(self.offsets[number + 1]))
 
+    @cached_property
+    def contributions(self) -> Float[Tensor, " units"]:
+        """α_i (z_iy − mean over k ≠ y of z_ik): what each unit adds to its instance's decision y."""
+        own = self.polarity_scores.gather(1, self.predictions[self.segments][:, None]).squeeze(1)
+        others = (self.polarity_scores.sum(1) - own) / (len(self.bias) - 1)
+        return self.attention_weights * (own - others)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The trace as a table, one row per unit.
+
+        instance, position: which instance, and where in it, both from 0.
+        unit: its word or sentence; null where the trace has no units.
+        attention_score, attention_weight: a_i and α_i.
+        polarity: towards the second of two classes, z_i1 − z_i0; of more classes `polarity_<class>` each, z_ik.
+        contribution: α_i (z_iy − mean over k ≠ y of z_ik), what the unit adds to the decision y of its instance.
+        predicted: the name of that class.
+        label: the name of the true class, where the trace has labels.
+
+        >>> import heedful
+        >>> scores = {"attention_weights": [0.25, 0.75], "polarity_scores": [4, -8]}
+        >>> trace = heedful.Trace.from_arrays(offsets=[0, 2], bias=[0], units=["good", "dull"], **scores)
+        >>> trace.to_frame()[["unit", "attention_weight", "polarity", "contribution", "predicted"]]
+           unit  attention_weight  polarity  contribution predicted
+        0  good              0.25       4.0          -1.0         0
+        1  dull              0.75      -8.0           6.0         0
+        """
+        polarity = polarity_columns(self.polarity_scores, self.class_names)
+        return pd.DataFrame(
+            {
+                "instance": self.segments.numpy(force=True),
+                "position": self._positions().numpy(force=True),
+                "unit": [None] * len(self.segments) if self.units is None else list(self.units),
+                "attention_score": self.attention_scores.numpy(force=True),
+                "attention_weight": self.attention_weights.numpy(force=True),
+                **{name: scores.numpy(force=True) for name, scores in polarity.items()},
+                "contribution": self.contributions.numpy(force=True),
+                "predicted": self._names(self.predictions),
+                **({} if self.labels is None else {"label": self._names(self.labels)}),
+            }
+        )
+
+    def _positions(self) -> Int[Tensor, " units"]:
+        places = torch.arange(len(self.segments), device=self.offsets.device)
+        return places - self.offsets[self.segments]
+
+    def _names(self, classes: Int[Tensor, " instances"]) -> NDArray[Any]:
+        """The name of its instance's class for every unit."""
+        names: NDArray[Any] = np.array(self.class_names, dtype=object)
+        return names.take(classes[self.segments].numpy(force=True))
+
     def save(self, path: Path | str) -> None:
         """Write to .safetensors, or to .parquet with one row per instance."""
         names = ("offsets", "attention_scores", "polarity_scores", "bias", "labels", "units", "class_names")
@@ -135,6 +261,15 @@ class Trace:
     def load(cls, path: Path | str) -> "Trace":
         """Read what `save` wrote, or a foreign file (docs/traces.md); checked like `from_arrays`."""
         return cls.from_arrays(**read_fields(Path(path)))
+
+
+def polarity_columns(
+    scores: Float[Tensor, "units classes"], class_names: Sequence[str]
+) -> dict[str, Float[Tensor, " units"]]:
+    """`polarity` towards the second of two classes, or `polarity_<class>` for each of more."""
+    if len(class_names) == 2:
+        return {"polarity": scores[:, 1] - scores[:, 0]}
+    return {f"polarity_{name}": scores[:, number] for number, name in enumerate(class_names)}
 
 
 def _plain(values: Array) -> NDArray[Any]:

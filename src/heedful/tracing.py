@@ -1,7 +1,7 @@
 """From a model and text to a trace. Scores are computed in float64, from float64 copies of the parameters."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,27 +11,46 @@ from torch import Tensor
 from heedful.errors import InputError
 from heedful.models.classifier import Classifier, HierarchicalClassifier
 from heedful.text.corpus import Split
-from heedful.text.ragged import in_order, lengths_of, segments_of
+from heedful.text.ragged import segments_of
 from heedful.text.tokenize import Tokens
 from heedful.traces import Trace
 
-UNITS_AT_ONCE = 50_000
 
+def trace(model: Classifier, texts: Split | Iterable[str]) -> Trace:
+    """What the model attends to and what it uses, for every unit of every text, in their order.
 
-def trace(model: Classifier, split: Split) -> Trace:
-    """What the model attends to and what it uses, for every unit of every document of a split, in its order.
+        logits = b + Σ_i α_i z_i        α = softmax(a) within the text
 
-    Units are words; those of a hierarchical model are sentences.
+    Units are words; those of a hierarchical model are sentences. Numbers are float64, from float64 copies of the
+    parameters.
+
+    model: a classifier, from `heedful.fit` or `heedful.load_model`.
+    texts: a split of the corpus that the model was trained on, whose labels the trace keeps; or a list of strings, or
+        one string, cut as the model's texts were. Strings have no labels.
+
+    >>> import heedful
+    >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
+    >>> corpus = heedful.load_corpus((texts, ["positive"] * 5 + ["negative"] * 5))
+    >>> model = heedful.fit(corpus, embedding_size=8, epochs=5, learning_rate=0.5, batch_size=1)
+    >>> heedful.trace(model, corpus.test).labels.tolist() == corpus.test.labels.tolist()
+    True
+    >>> trace = heedful.trace(model, ["a good evening", "bad"])
+    >>> trace
+    Trace(2 instances, 4 units, classes negative, positive; no labels)
+    >>> trace.to_frame()[["instance", "position", "unit", "predicted"]]
+       instance  position     unit predicted
+    0         0         0        a  positive
+    1         0         1     good  positive
+    2         0         2  evening  positive
+    3         1         0      bad  negative
     """
-    return _trace(model, split, split.labels)
+    split = model.interface.read(texts)
+    return _trace(model, split, split.labels if split is texts else None)
 
 
-def trace_texts(model: Classifier, texts: Sequence[str]) -> tuple[Trace, Split]:
+def trace_texts(model: Classifier, texts: Iterable[str]) -> tuple[Trace, Split]:
     """The trace of texts that have no label, and the texts as the model reads them (with labels that mean nothing)."""
-    tokens = model.interface.tokenizer.encode(texts, model.interface.vocabulary)
-    if not bool((lengths_of(tokens.offsets) > 0).all()):
-        raise InputError("A text needs at least one word; this one has none.")
-    split = _unlabelled(texts, tokens)
+    split = model.interface.read(texts)
     return _trace(model, split, None), split
 
 
@@ -95,26 +114,5 @@ def _unlabelled(texts: Sequence[str], tokens: Tokens) -> Split:
 
 
 def _trace(model: Classifier, split: Split, labels: Int[Tensor, " instances"] | None) -> Trace:
-    exact = copy.deepcopy(model).double().eval()
-    attention, polarity = _score(exact, split)
-    return Trace.from_arrays(
-        offsets=split.sentences.offsets if model.hierarchical else split.offsets,
-        attention_scores=attention,
-        polarity_scores=polarity,
-        bias=exact.bias(),
-        labels=labels,
-        units=split.sentence_texts() if model.hierarchical else split.words(),
-        class_names=model.interface.class_names,
-    )
-
-
-@torch.no_grad()
-def _score(model: Classifier, split: Split) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
-    """Batch by batch with a contextual encoder; otherwise all at once, so that equal tokens tie to the last bit."""
-    most = UNITS_AT_ONCE if model.contextual else int(split.offsets[-1])
-    parts = []
-    for rows in in_order(split.lengths, most):
-        batch = split.batch(rows, sentences=model.hierarchical).to(model.embedding.device)
-        attention, polarity = model.unit_scores(batch)
-        parts.append((attention.cpu(), polarity.cpu()))
-    return torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
+    units = split.sentence_texts() if model.hierarchical else split.words()
+    return model.exact_trace(split, labels=labels, units=units)

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.analysis.statistics import area, bootstrap, mean_over_seeds, paired_difference, share
+from heedful.analysis.statistics import (
+    area,
+    area_estimate,
+    bootstrap,
+    bounded_mean,
+    mean_over_seeds,
+    paired_difference,
+    share,
+)
 from heedful.errors import InputError
 
 
@@ -103,3 +111,55 @@ def test_nothing_gives_no_estimate() -> None:
         share(0, 0)
     with pytest.raises(InputError, match="at least one observation"):
         bootstrap(area, np.empty(0), np.ones(1))
+
+
+def test_an_area_without_its_floor_has_the_interval_of_its_resamples() -> None:
+    """Wide data with many ties: the resamples' interval is the wider one, and it is that of the slow bootstrap."""
+    rng = np.random.default_rng(1)
+    high, low = (np.repeat(rng.integers(0, 2, size), 8).astype(float) for size in (4, 5))
+    found, slow = area_estimate(high, low), bootstrap(area, high, low)
+    assert found.value == slow.value == area(high, low)
+    assert found.low <= slow.low
+    assert found.high >= slow.high
+    assert (found.count, found.groups) == (len(high) + len(low), (len(high), len(low)))
+
+
+def values(count: int, first: int = 0) -> np.ndarray:
+    return np.arange(first, first + count, dtype=np.float64)
+
+
+def test_a_perfect_area_is_no_certainty() -> None:
+    """Newcombe's low end θ: (1 − θ)² = z² θ (1 − θ) / (n m) · [1 + ((n + m)/2 − 1)((1 − θ)/(2 − θ) + θ/(1 + θ))]."""
+    for n, m in ((10, 10), (116, 1), (100, 329)):
+        found = area_estimate(values(n, 1000), values(m))
+        theta = found.low
+        assert (found.value, found.high) == (1.0, 1.0)
+        spread = 1 + ((n + m) / 2 - 1) * ((1 - theta) / (2 - theta) + theta / (1 + theta))
+        assert (1 - theta) ** 2 == pytest.approx(1.959963984540054**2 * theta * (1 - theta) / (n * m) * spread)
+    assert area_estimate(values(10, 1000), values(10)).low == pytest.approx(0.8002, abs=1e-4)
+    mirrored = area_estimate(values(10), values(10, 1000))
+    assert (mirrored.value, mirrored.low) == (0.0, 0.0)
+    assert mirrored.high == pytest.approx(1 - 0.8002, abs=1e-4)
+
+
+def test_an_area_covers_the_truth_as_often_as_it_says() -> None:
+    """Normal values a standard deviation apart: the area is Φ(1/√2). 300 samples of 15 and 25."""
+    truth = float(stats.norm.cdf(1 / np.sqrt(2)))
+    rng = np.random.default_rng(0)
+    found = [area_estimate(rng.normal(1, 1, 15), rng.normal(0, 1, 25)) for _ in range(300)]
+    covered = np.mean([one.low <= truth <= one.high for one in found])
+    assert 0.93 <= covered <= 0.99
+
+
+def test_a_side_without_values_has_no_area() -> None:
+    found = area_estimate(np.array([1.0]), np.array([]))
+    assert np.isnan(found.value)
+    assert found.sides == (1, 0)
+
+
+def test_equal_values_have_a_mean_but_no_certainty() -> None:
+    found = bounded_mean(np.full(20, 0.25), low=0.0, high=1.0)
+    assert (found.value, found.count) == (0.25, 20)
+    assert found.low < 0.25 < found.high
+    many = bounded_mean(np.full(2000, 0.25), low=0.0, high=1.0)
+    assert many.high - many.low < (found.high - found.low) / 20

@@ -115,7 +115,7 @@ def test_several_classes_have_a_panel_each_in_rows_of_three() -> None:
     figure = scores_by_rank(MANY)
     assert len(figure.axes) == len(CLASSES) + 1
     assert figure.get_figwidth() == pytest.approx(3 * 4.6)
-    assert figure.axes[3].get_title(loc="left") == "What the model uses for very good"
+    assert figure.axes[3].get_title(loc="left") == "What a word pushes for very good"
     assert len(polarity_against_attention(MANY).axes) == len(CLASSES)
 
 

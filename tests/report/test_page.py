@@ -13,6 +13,7 @@ import pytest
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
+from heedful.claims.answer import answer
 from heedful.report.page import Part, Picture, Report, render
 from heedful.report.strips import Example, Piece
 from heedful.studies.audit import Audit
@@ -130,7 +131,7 @@ def test_every_reference_within_the_page_has_its_target(html: str, page: Page) -
 def test_sections_come_in_their_order(html: str) -> None:
     places = [
         html.index(f'<section id="{name}">')
-        for name in ("verdicts", "accuracy", "erasure", "advice", "figures", "training", "tokens", "examples")
+        for name in ("answer", "verdicts", "accuracy", "erasure", "advice", "figures", "training", "tokens", "examples")
     ]
     assert places == sorted(places)
     assert html.index('class="answer"') < places[0]
@@ -147,15 +148,16 @@ def make_report(**changes: object) -> Report:
     verdict = Verdict(
         claim="C1",
         statement="Claims <b>this</b>.",
-        decision="does not hold",
+        decision="no",
         statistic="share",
         estimate=Estimate(value=0.25, low=0.125, high=0.5, count=8),
         threshold=0.9,
         words="Only a quarter.",
     )
     example = Example(
-        attends=[Piece(text="a&b", shade=0.5, note="attention weight 0.500"), Piece(text="\n ")],
-        uses=[Piece(text="a&b", shade=-1.0, note="pull -1.00")],
+        attended=[Piece(text="a&b", shade=0.5, note="attention weight 0.500"), Piece(text="\n ")],
+        used=[Piece(text="a&b", shade=-1.0, note="gave -1.000 to the decision")],
+        pushes=[Piece(text="a&b", shade=0.5, note="would push +1.00")],
         predicted="positive",
         probability=0.875,
         label="negative",
@@ -164,8 +166,7 @@ def make_report(**changes: object) -> Report:
     )
     values: dict[str, object] = {
         "title": "a < b",
-        "answer": "No.",
-        "summary": "Because.",
+        "answer": answer([verdict]),
         "verdicts": [verdict],
         "accuracy": Estimate(value=0.8125, low=0.7, high=0.9, count=1600),
         "baseline": 0.5,
@@ -180,8 +181,10 @@ def make_report(**changes: object) -> Report:
 
 def test_the_numbers_of_a_report_are_on_its_page() -> None:
     shown = Page.of(render(make_report())).text
-    assert "C1 does not hold Only a quarter." in shown
+    assert "C1 Claims <b>this</b>. no Only a quarter." in shown
     assert "share: 0.250 [0.125, 0.500], line at 0.9, 8 tokens" in shown
+    assert "Across the corpus, does attention point at the words that decide? not shown The model itself is in" in shown
+    assert "explain one decision not shown Do not rest on the words with the largest weights" in shown
     assert "Test accuracy 81.2 % [70.0, 90.0] on 1,600 texts" in shown
     assert "always guessing the commonest class would give 50.0 %" in shown
     assert "surest mistake predicted positive (87.5 %) label negative 1,234 more tokens are not shown" in shown
@@ -193,14 +196,15 @@ def test_the_numbers_of_a_report_are_on_its_page() -> None:
 def test_shades_are_colours_of_their_strength() -> None:
     html = render(make_report())
     assert '<span style="background:rgba(230,159,0,0.500)" title="attention weight 0.500">a&amp;b</span>\n ' in html
-    assert '<span style="background:rgba(213,94,0,0.750)" title="pull -1.00">a&amp;b</span>' in html
+    assert '<span style="background:rgba(204,121,167,0.800)" title="gave -1.000 to the decision">a&amp;b</span>' in html
+    assert '<span style="background:rgba(0,158,115,0.400)" title="would push +1.00">a&amp;b</span>' in html
 
 
 def test_a_verdict_without_numbers_has_no_scale() -> None:
     empty = Verdict(
         claim="C2",
         statement="s",
-        decision="undecided",
+        decision="not shown",
         statistic="AUC",
         estimate=None,
         threshold=0.7,
@@ -226,12 +230,12 @@ def test_a_line_is_rounded_and_one_is_not_many() -> None:
     verdict = Verdict(
         claim="S3",
         statement="s",
-        decision="holds",
+        decision="yes",
         statistic="share",
         estimate=Estimate(value=0.75, low=0.7, high=0.8, count=1),
         threshold=2 / 3,
         words="w",
-        unit="runs",
+        sides=("runs",),
     )
     shown = Page.of(render(make_report(verdicts=[verdict]))).text
-    assert "share: 0.750 [0.700, 0.800], line at 0.667, 1 run Claim" in shown
+    assert "share: 0.750 [0.700, 0.800], line at 0.667, 1 run Is the model" in shown

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from heedful.report.strips import MOST_UNITS, Piece, make_example, own_polarity, telling_instances, word_pieces
+from heedful.report.strips import MOST_UNITS, Piece, make_example, pushes_of, telling_instances, word_pieces
 from heedful.traces import Trace
 from heedful.tracing import WordWeights
 
@@ -26,25 +26,28 @@ TEXT = "  So good, 😀"
 SPANS = torch.tensor([[2, 4], [5, 9], [9, 10]])
 
 
-def test_the_pull_is_towards_the_predicted_class() -> None:
-    assert own_polarity(ONE).tolist() == [4.0, -2.0, 0.0]
-    assert own_polarity(trace_of([[0.0, -1.0]], offsets=[0, 1], weights=[1.0])).tolist() == [1.0]
+def test_a_push_is_towards_the_predicted_class_and_what_is_used_is_weighed() -> None:
+    assert pushes_of(ONE).tolist() == [4.0, -2.0, 0.0]
+    assert ONE.contributions.tolist() == [2.0, -0.5, 0.0]
+    assert pushes_of(trace_of([[0.0, -1.0]], offsets=[0, 1], weights=[1.0])).tolist() == [1.0]
 
 
-def test_the_pull_of_several_classes_is_against_the_mean_of_the_others() -> None:
-    assert own_polarity(trace_of([[5.0, 1.0, 3.0]], offsets=[0, 1], weights=[1.0])).tolist() == [3.0]
+def test_the_push_of_several_classes_is_against_the_mean_of_the_others() -> None:
+    assert pushes_of(trace_of([[5.0, 1.0, 3.0]], offsets=[0, 1], weights=[1.0])).tolist() == [3.0]
 
 
 def test_an_example_shades_the_text_as_it_was_written() -> None:
     example = make_example(ONE, 0, TEXT, SPANS, "why")
-    assert example.attends == [
+    assert example.attended == [
         Piece(text="So", shade=1.0, note="attention weight 0.500"),
         Piece(text=" "),
         Piece(text="good", shade=0.5, note="attention weight 0.250"),
         Piece(text=",", shade=0.5, note="attention weight 0.250"),
     ]
-    assert [piece.shade for piece in example.uses] == [1.0, None, -0.5, 0.0]
-    assert [piece.note for piece in example.uses] == ["pull +4.00", "", "pull -2.00", "pull +0.00"]
+    assert [piece.shade for piece in example.used] == [1.0, None, -0.25, 0.0]
+    assert [piece.note for piece in example.used][::2] == ["gave +2.000 to the decision", "gave -0.500 to the decision"]
+    assert [piece.shade for piece in example.pushes] == [1.0, None, -0.5, 0.0]
+    assert [piece.note for piece in example.pushes] == ["would push +4.00", "", "would push -2.00", "would push +0.00"]
     assert (example.predicted, example.label, example.why, example.cut) == ("positive", "negative", "why", 0)
     assert example.probability == pytest.approx(1 / (1 + 2.718281828459045**-1.5))
 
@@ -60,7 +63,7 @@ def test_a_long_text_is_cut_and_says_by_how_much() -> None:
     long = trace_of([[0.0, 1.0]] * units, offsets=[0, units], weights=[1 / units] * units)
     spans = torch.arange(units)[:, None] * 2 + torch.tensor([0, 1])
     example = make_example(long, 0, "x " * units, spans, "long")
-    assert len([piece for piece in example.attends if piece.shade is not None]) == MOST_UNITS
+    assert len([piece for piece in example.attended if piece.shade is not None]) == MOST_UNITS
     assert example.cut == 7
     assert example.label is None
 

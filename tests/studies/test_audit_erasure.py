@@ -1,4 +1,4 @@
-"""Erasure in an audit: medians against the minimum, by hand, and samples of a trace."""
+"""Erasure in an audit: medians against the minimum, by hand."""
 
 import pandas as pd
 import pytest
@@ -8,7 +8,6 @@ from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.studies.audit_erasure import (
     erase_attention,
     erasure_words,
-    sample_instances,
     shown_table,
     summarise,
 )
@@ -25,7 +24,8 @@ def flips_of(rows: dict[str, list[tuple[int, int, int | None]]]) -> pd.DataFrame
         ]
     ).astype({"erased": "Int64"})
     fraction = table["erased"].astype("Float64") / table["units"]
-    return table.assign(fraction=fraction.astype(float), mass=fraction.astype(float) / 2)
+    lead = table["ranking"].map({"attention": 0.5, "random": 0.25}).fillna(1.0)
+    return table.assign(fraction=fraction.astype(float), mass=fraction.astype(float) / 2, lead_taken=lead)
 
 
 FLIPS = flips_of(
@@ -42,7 +42,8 @@ def test_rankings_stand_on_the_texts_that_all_but_chance_flip() -> None:
     assert found["instances"].tolist() == [2, 2, 2]
     assert found["median_fraction"].to_dict() == {"attention": 0.625, "random": 1.0, "minimum": 0.375}
     assert found["over_half"].to_dict() == {"attention": 0.5, "random": 1.0, "minimum": 0.0}
-    assert found["attained"].to_dict() == {"attention": 0.5, "random": 0.0, "minimum": 1.0}
+    assert found["attained"].to_dict() == {"attention": 1 / 3, "random": 0.0, "minimum": 1.0}  # of three that can flip
+    assert found["lead_taken"].to_dict() == {"attention": 0.5, "random": 0.25, "minimum": 1.0}
     assert found["mean_ratio"].to_dict() == {"attention": 2.0, "random": 3.0, "minimum": 1.0}
     assert found["mean_mass"].to_dict() == {"attention": 0.3125, "random": 0.75, "minimum": 0.1875}
 
@@ -83,30 +84,16 @@ def trace_of(instances: int) -> Trace:
     )
 
 
-def test_a_sample_holds_whole_instances_in_their_order() -> None:
-    whole = trace_of(40)
-    some = sample_instances(whole, 10, seed=3)
-    assert len(some) == 10
-    rows = (some.lengths - 1).tolist()  # an instance is told by its length
-    assert rows == sorted(set(rows))
-    assert some.units is not None
-    assert some.polarity_scores[:, 1].tolist() == [float(unit) for unit in some.units]
-    assert torch.equal(some.predictions, whole.predictions[rows])
-    assert torch.allclose(some.logits, whole.logits[rows])
-    assert some.labels is not None
-    assert some.labels.tolist() == [(row + 1) % 2 for row in rows]
-    assert sample_instances(whole, 40, seed=3) is whole
-
-
-def test_an_erasure_has_its_verdicts_and_says_what_it_left_out() -> None:
-    found = erase_attention(trace_of(40), most=20, unit="sentences")
-    assert found.notice == "Of 40 test texts 20 were drawn for this."
+def test_an_erasure_is_of_all_texts_and_has_its_verdicts() -> None:
+    found = erase_attention(trace_of(40), unit="sentences")
     assert {verdict.claim for verdict in found.verdicts} == set(OF_ONE_MODEL)
     assert set(found.tables) == {"single", "flips"}
+    assert found.tables["flips"]["instance"].nunique() == 40
     assert "of a text's sentences" in found.words or "its sentences" in found.words
-    assert erase_attention(trace_of(20)).notice == ""
 
 
-@pytest.mark.parametrize("column", ["median erased", "over half", "weight erased", "is minimal", "× minimum"])
+@pytest.mark.parametrize(
+    "column", ["median erased", "over half", "weight erased", "is minimal", "× minimum", "lead gone"]
+)
 def test_shown_cells_are_words(column: str) -> None:
     assert all(isinstance(cell, str) for cell in shown_table(summarise(FLIPS))[column])

@@ -4,11 +4,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 
-from heedful.analysis.tokens import class_counts, token_groups
+from heedful.analysis.tokens import AS_PRINTED, class_counts, token_groups
 from heedful.errors import DataError
+from heedful.studies import serrano2019_corpora, sun2020_facts
+from heedful.studies.table1 import beside_the_paper
 from heedful.text.datasets import DATASETS, data_folder, load_corpus
 from heedful.text.ragged import segments_of
 from heedful.text.vocabulary import UNKNOWN
@@ -27,7 +30,7 @@ def test_sst_has_the_sizes_of_the_paper(data_folder: Path) -> None:
     train = corpus.train
     classes = train.labels[segments_of(train.offsets)]
     counts = class_counts(train.tokens.numbers, classes, vocabulary_size=len(corpus.vocabulary), class_count=2)
-    sizes = Counter(token_groups(counts, corpus.class_names))
+    sizes = Counter(token_groups(counts, corpus.class_names, AS_PRINTED))
     assert [sizes[group] for group in ("positive", "negative", "neutral")] == [412, 265, 1384]
 
 
@@ -72,9 +75,50 @@ def test_a_named_corpus_takes_a_minimum_count() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [{"text_column": "x"}, {"tokenizer": "whitespace"}, {"lowercase": False}, {"encoding": "latin-1"}]
+    "option",
+    [
+        {"text_column": "x"},
+        {"split_column": "none"},
+        {"split_values": {"x": "dev"}},
+        {"tokenizer": "whitespace"},
+        {"lowercase": False},
+        {"encoding": "latin-1"},
+    ],
 )
 def test_what_cannot_be_set_for_a_named_corpus_is_refused(option: dict[str, Any]) -> None:
     (name,) = option
     with pytest.raises(DataError, match=rf"'synthetic-1' comes with its columns and tokens: {name} cannot be set"):
         load_corpus("synthetic-1", **option)
+
+
+NAMED = {*DATASETS, *sun2020_facts.TABLE_1, *serrano2019_corpora.TABLE_1, *serrano2019_corpora.STANDS_FOR}
+
+
+def write_rows(path: Path) -> Path:
+    path.write_text("text,label\n" + "".join(f"word{row},{row % 2}\n" for row in range(20)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_a_file_is_never_taken_for_a_named_corpus(name: str, tmp_path: Path) -> None:
+    corpus = load_corpus(write_rows(tmp_path / f"{name}.csv"))
+    assert corpus.name == f"{name}.csv"
+    assert beside_the_paper(corpus) is None
+
+
+def test_tables_and_lists_are_never_taken_for_a_named_corpus(tmp_path: Path) -> None:
+    table = pd.read_csv(write_rows(tmp_path / "x.csv"))
+    for corpus in (load_corpus(table), load_corpus((table["text"].tolist(), table["label"].tolist()))):
+        assert corpus.name not in NAMED
+        assert beside_the_paper(corpus) is None
+
+
+def test_the_name_of_a_file_is_no_part_of_the_fingerprint(tmp_path: Path) -> None:
+    one, other = (load_corpus(write_rows(tmp_path / name)) for name in ("imdb.csv", "other.csv"))
+    assert one.fingerprint == other.fingerprint
+
+
+def test_a_path_is_a_file_and_never_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"There is no file 'synthetic-1'\. Give a path to .*, or a corpus name\."):
+        load_corpus(Path("synthetic-1"))

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.errors import DataError
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 
@@ -98,27 +97,6 @@ def test_a_missing_split_is_drawn_from_the_training_rows() -> None:
 def test_another_column_may_name_the_splits() -> None:
     table = table_with_splits(["train"] * 8 + ["dev"] * 2 + ["test"] * 2).rename(columns={"split": "part"})
     assert sizes(load_corpus(table, split_column="part")) == (8, 2, 2)
-
-
-def test_a_split_column_without_training_rows_is_left_alone_and_said() -> None:
-    corpus = load_corpus(table_with_splits(["test"] * 10 + ["val"] * 10))
-    assert sizes(corpus) == (16, 2, 2)
-    assert corpus.notices[0] == "Column 'split' names no training rows and is not used."
-
-
-def test_strange_names_of_splits_are_refused() -> None:
-    with pytest.raises(DataError, match="The split column holds 'holdout', 'x'; expected: train, training, trn, dev"):
-        load_corpus(table_with_splits(["train"] * 10 + ["x", "holdout"]))
-
-
-def test_a_row_without_a_split_is_refused() -> None:
-    with pytest.raises(DataError, match="The split column holds ''; expected"):
-        load_corpus(table_with_splits(["train"] * 10 + [None]))
-
-
-def test_a_given_split_column_must_name_training_rows() -> None:
-    with pytest.raises(DataError, match="names no training rows, only dev, test"):
-        load_corpus(table_with_splits(["test"] * 10 + ["dev"] * 10), split_column="split")
 
 
 def test_test_texts_that_occur_in_training_are_said() -> None:

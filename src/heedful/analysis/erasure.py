@@ -43,11 +43,31 @@ def erase(trace: Trace, instance: int, positions: Sequence[int]) -> Float[Tensor
 def first_flips(
     trace: Trace, by: str | Ranking = "attention", seed: int = 0, reverse: bool = False, orders: int = 1
 ) -> pd.DataFrame:
-    """Per instance the shortest prefix of the ranking whose erasure flips the decision.
+    """How many units must be erased, the most important first, before the decision flips: one row per instance.
 
-    `erased` is null where nothing flips, not even erasing everything; `mass` is the attention weight erased and
-    `flipped_to` the class after the flip. Several orders of a random ranking stand one below the other, told apart by
-    the column `order`.
+        logits(S) = b + Σ_{i∉S} α_i z_i / Σ_{i∉S} α_i        all erased: logits = b
+
+    Serrano & Smith 2019, section 5. An erased unit's weight becomes zero and the others are divided by their sum; every
+    prefix of the ranking is judged exactly, and no model is called.
+
+    trace: from `heedful.trace` or `Trace.from_arrays`.
+    by: what is important, with y the decision: "attention" α_i; "gradient" ∂p_y/∂α_i; "product" of the two; "random";
+        "polarity" z_iy − mean over k≠y of z_ik; "margin" α_i (z_iy − z_ik + b_y − b_k), k the runner-up; or a Ranking.
+    seed: draws random rankings; the others have no use for it.
+    reverse: begin with the least important instead.
+    orders: so many orders of a random ranking, one below the other and told apart by the column `order`.
+
+    Columns: instance, units (how many it has), erased (null where nothing flips, not even erasing all), fraction
+    (erased / units), mass (the attention weight erased), flipped_to (the class number after the flip).
+
+    >>> import heedful
+    >>> scores = {"attention_weights": [0.5, 0.25, 0.25], "polarity_scores": [-1, 8, -1]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 3], bias=[0], units=["dull", "good", "film"], **scores)
+    >>> heedful.first_flips(trace)[["instance", "units", "erased", "mass", "flipped_to"]]
+       instance  units  erased  mass  flipped_to
+    0         0      3       2  0.75           0
+    >>> heedful.first_flips(trace, by="margin")["erased"].tolist()
+    [1]
     """
     chosen = ranking(by)
     if orders < 1 or (orders > 1 and not chosen.chance):
@@ -98,10 +118,26 @@ def _flips_of(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> F
 
 @one_thread()
 def single_erasure(trace: Trace, by: str | Ranking = "attention", seed: int = 0) -> pd.DataFrame:
-    """Per instance what erasing the top unit does beside erasing another one, drawn uniformly from all the others.
+    """What erasing the most important unit does beside erasing another one, drawn uniformly: one row per instance.
 
-    ΔJS = JS(p, q_top) − JS(p, q_random) against Δα = α_top − α_random. Instances of one unit have no other: null.
-    Differs from the paper's code, which never drew position 0 and sometimes the top unit itself.
+        ΔJS = JS(p, q_top) − JS(p, q_random)        Δα = α_top − α_random
+
+    with p the class probabilities before and q after the erasure (Serrano & Smith 2019, section 4). Differs from the
+    paper's code, which never drew position 0 and sometimes the top unit itself.
+
+    trace: from `heedful.trace` or `Trace.from_arrays`.
+    by: what is important: attention, gradient, product, random, polarity or margin, as in `heedful.first_flips`.
+    seed: draws the other unit.
+
+    Columns: instance, top_position, random_position, delta_weight (Δα), js_top, js_random, delta_js (ΔJS, in nats),
+    flip_top, flip_random (whether the decision flips). An instance of one unit has no other: null.
+
+    >>> import heedful
+    >>> scores = {"attention_weights": [0.5, 0.25, 0.25], "polarity_scores": [-1, 8, -1]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 3], bias=[0], units=["dull", "good", "film"], **scores)
+    >>> heedful.single_erasure(trace)[["instance", "top_position", "delta_weight", "flip_top"]]
+       instance  top_position  delta_weight  flip_top
+    0         0             0          0.25     False
     """
     top = ranked(trace, by, seed=seed)[trace.offsets[:-1]]
     other, lonely = _other_units(trace, top, seed), (trace.lengths == 1).numpy(force=True)

@@ -40,10 +40,24 @@ MOST_CELLS = 327_680
 
 @one_thread()
 def minimum_flips(trace: Trace) -> pd.DataFrame:
-    """Per instance a smallest set of units whose erasure flips the decision, at its positions in the document.
+    """A smallest set of units whose erasure flips the decision, provably: one row per instance.
 
-    Null where not even erasing everything flips. `flipped_to` is the class after the erasure. Units without any weight
-    need not be erased.
+    Erasing S leaves the decision y iff for some class k the sum over what remains of α_i (z_ik − z_iy + b_k − b_y) is
+    positive, or zero with k < y; so the units that hold k back most go first, and the best class wins. Serrano & Smith
+    2019, section 5, compare rankings with each other; this is what the best ranking could reach.
+
+    trace: from `heedful.trace` or `Trace.from_arrays`.
+
+    Columns: instance, units (how many it has), erased (the size of the set; null where not even erasing everything
+    flips), positions (the set, from 0; None where there is none), flipped_to (the class number after the erasure).
+    Units without any weight need not be erased and are in no set.
+
+    >>> import heedful
+    >>> scores = {"attention_weights": [0.5, 0.25, 0.25], "polarity_scores": [-1, 8, -1]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 3], bias=[0], units=["dull", "good", "film"], **scores)
+    >>> heedful.minimum_flips(trace)
+       instance  units  erased positions  flipped_to
+    0         0      3       1       [1]           0
     """
     erased, after = minimum_sets(trace)
     marks, starts = erased.numpy(force=True), trace.offsets[:-1].numpy(force=True)
@@ -68,9 +82,24 @@ def _position_lists(marks: Numbers, starts: Numbers, counts: Numbers) -> list[li
 
 @one_thread()
 def verify_flip(trace: Trace, table: pd.DataFrame) -> pd.DataFrame:
-    """The certificate of `minimum_flips` checked again: does plain erasure of the positions flip, and to that class?
+    """The sets of `minimum_flips` checked again: does plain erasure of the positions flip, and to that class?
 
-    `holds` is null where the row says that nothing flips: no single erasure can show that.
+    That a set is smallest is not checked here: it follows from how it is found.
+
+    trace: the one that the table was made from.
+    table: rows with the columns instance, erased, positions and flipped_to; all of them or some, or sets of your own.
+
+    Columns: instance, holds (null where the row says that nothing flips: no single erasure can show that).
+
+    >>> import heedful
+    >>> scores = {"attention_weights": [0.5, 0.25, 0.25], "polarity_scores": [-1, 8, -1]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 3], bias=[0], units=["dull", "good", "film"], **scores)
+    >>> flips = heedful.minimum_flips(trace)
+    >>> heedful.verify_flip(trace, flips)
+       instance  holds
+    0         0   True
+    >>> heedful.verify_flip(trace, flips.assign(positions=[[0]]))["holds"].tolist()
+    [False]
     """
     erased = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
     claims = list(zip(table["instance"], table["erased"], table["positions"], table["flipped_to"], strict=True))

@@ -13,7 +13,7 @@ from torch import Tensor
 from heedful.errors import InputError
 from heedful.text.corpus import Corpus
 from heedful.text.ragged import segments_of
-from heedful.traces import Trace
+from heedful.traces import Trace, polarity_columns
 
 POSITIVE, NEGATIVE, NEUTRAL, NONE = "positive", "negative", "neutral", "none"
 
@@ -170,15 +170,6 @@ def token_table(
         table[column] = values.numpy()
     table["attention"] = vocabulary.attention_scores.numpy()
     return table
-
-
-def polarity_columns(
-    scores: Float[Tensor, "units classes"], class_names: Sequence[str]
-) -> dict[str, Float[Tensor, " units"]]:
-    """`polarity` towards the second of two classes, or `polarity_<class>` for each of more."""
-    if len(class_names) == 2:
-        return {"polarity": scores[:, 1] - scores[:, 0]}
-    return {f"polarity_{name}": scores[:, number] for number, name in enumerate(class_names)}
 
 
 def as_printed(table: pd.DataFrame) -> pd.DataFrame:

@@ -44,8 +44,8 @@ GRADIENT_TOP_FLIPS_LESS = (14, 24)
 """Of all models so many where the gradient's top unit flips less often than attention's (A.3)."""
 
 _FEW = (
-    f"There are too few texts to tell: {FEWEST} of two units or more are needed on which the erasures differ. More test "
-    "texts would help."
+    f"There are too few texts to tell: {FEWEST} of two units or more are needed on which the erasures differ. More "
+    "test texts would help."
 )
 _UNFLIPPED = (
     f"There are too few texts to tell: {FEWEST} are needed whose decision flips before all is erased. More test texts "
@@ -88,8 +88,8 @@ CLAIMS = (
             "not shown": "In {found.value:.1%} of all pairs the text in which a random unit mattered more has the "
             "smaller gap between the two weights; that is too close to the line of 70 %, or rests on too few texts.",
         },
-        silence=f"There are too few texts to tell: {FEWEST} are needed in which a random unit mattered more, and {FEWEST} "
-        "in which the most attended did. More test texts would help.",
+        silence=f"There are too few texts to tell: {FEWEST} are needed in which a random unit mattered more, and "
+        f"{FEWEST} in which the most attended did. More test texts would help.",
         sides=("texts where the top unit mattered more", "texts where the random one did"),
     ),
     Claim(

@@ -1,8 +1,8 @@
 """What the claims of Serrano & Smith 2019 are judged by: numbers of one run, or of two runs on the same texts.
 
 Each has an interval over instances that is never a point: Wilson's for a share, the exact one of pairs for a difference
-of shares, that of an area, and that of bootstrap resamples for anything else. A group of fewer than `FEWEST` instances gives no number. How they are put
-together over seeds and models is said in `heedful.claims.erasure_together`.
+of shares, that of an area, and that of bootstrap resamples for anything else. A group of fewer than `FEWEST` instances
+gives no number. How they are put together over seeds and models is said in `heedful.claims.erasure_together`.
 """
 
 import numpy as np

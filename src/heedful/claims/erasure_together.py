@@ -46,7 +46,14 @@ def over_seeds(found: Sequence[Estimate], level: float = LEVEL) -> Estimate:
         low=seeds.value - math.hypot(seeds.value - seeds.low, below),
         high=seeds.value + math.hypot(seeds.high - seeds.value, above),
         count=sum(one.count for one in found),
+        groups=_both_sides(found),
     )
+
+
+def _both_sides(found: Sequence[Estimate]) -> tuple[int, int] | None:
+    """The sides of several comparisons together; None where one is no comparison."""
+    sides = [one.groups for one in found if one.groups is not None]
+    return (sum(one for one, _ in sides), sum(other for _, other in sides)) if len(sides) == len(found) else None
 
 
 def mean_of(found: Sequence[Estimate]) -> Estimate:
@@ -56,6 +63,7 @@ def mean_of(found: Sequence[Estimate]) -> Estimate:
         low=float(np.mean([one.low for one in found])),
         high=float(np.mean([one.high for one in found])),
         count=sum(one.count for one in found),
+        groups=_both_sides(found),
     )
 
 
@@ -77,6 +85,7 @@ def smallest(parts: Sequence[AtLevel], level: float = LEVEL) -> Estimate | None:
         low=min(one.low for one in found) if len(found) == len(parts) else -math.inf,
         high=min(one.high for one in strict),
         count=weakest.count,
+        groups=weakest.groups,
     )
 
 

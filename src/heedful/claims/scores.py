@@ -56,8 +56,8 @@ BOTH = ("polar tokens", "neutral tokens")
 """The sides of every comparison of groups."""
 
 _FEW = (
-    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that clearly belong "
-    "to none. More texts would help, or fewer classes."
+    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that clearly "
+    "belong to none. More texts would help, or fewer classes."
 )
 
 CLAIMS = (

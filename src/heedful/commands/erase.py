@@ -27,7 +27,9 @@ def erase(
         str | None,
         typer.Option("--input", help="Units leave the text and it is read again: delete, or mask by the unknown word."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the random ranking.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Draws random orders; default: the run's seed, 0 for a trace.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX.")
     ] = None,
@@ -42,14 +44,16 @@ def erase(
     if text is not None and run is not None and trace is None:
         if out is not None:
             raise typer.BadParameter("--out is for the tables of many texts; of one text --json prints everything")
-        _erase_text(sys.stdin.read() if text == "-" else text, find_run(run, store), inputs, seed, as_json)
+        _erase_text(sys.stdin.read() if text == "-" else text, find_run(run, store), inputs, seed or 0, as_json)
     elif inputs is not None:
         if text is not None or run is None or trace is not None:
             raise typer.BadParameter("--input needs a model to read again: give --run, with or without a TEXT")
         _erase_inputs(find_run(run, store), inputs, out, as_json)
     elif text is None and (run is None) != (trace is None):
-        found = find_run(run, store).trace() if run is not None else _load(trace or Path())
-        _erase_trace(found, seed, out, as_json)
+        kept = find_run(run, store) if run is not None else None
+        found = kept.trace() if kept else _load(trace or Path())
+        drawn = kept.settings.training.seed if kept and seed is None else seed or 0
+        _erase_trace(found, drawn, out, as_json)
     else:
         raise typer.BadParameter("give a TEXT with --run, or --run alone, or --trace alone")
 

@@ -192,7 +192,7 @@ def _print(study: "Outcome") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from heedful.studies.audit_terminal import print_verdict
+    from heedful.studies.verdict_lines import print_verdict
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
     for line in study.words():

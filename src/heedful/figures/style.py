@@ -1,4 +1,7 @@
-"""How every picture looks, and how it is saved. Colours are Okabe and Ito's, safe for colour-blind readers."""
+"""How every picture looks, and how it is saved.
+
+Colours are Okabe and Ito's and three dark ones, safe for colour-blind readers.
+"""
 
 import math
 import re
@@ -25,7 +28,11 @@ BLUE, ORANGE, GREY, GREEN, PURPLE, SKY, YELLOW, VERMILION = (
     "#B8A900",
     "#D55E00",
 )
-CLASS_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW)
+BROWN, INDIGO, BLACK = "#7A4A1E", "#4B3A8C", "#222222"
+ATTENDED, TOWARDS, AWAY = ORANGE, GREEN, PURPLE
+"""In texts: attention; what speaks for the decision, and against it. No class has one of these colours."""
+
+CLASS_COLOURS = (BLUE, VERMILION, SKY, YELLOW, BROWN, INDIGO, BLACK)
 FORMATS = ("svg", "pdf", "png")
 
 _RULES: dict[Any, Any] = {

@@ -41,7 +41,7 @@ def scores_by_rank(table: pd.DataFrame) -> Figure:
 
 
 def polarity_against_attention(table: pd.DataFrame) -> Figure:
-    """What the model uses against what it attends to, a point per token; the extremes are named."""
+    """What a word would push against the attention it gets, a point per token; the extremes are named."""
     columns = polarity_names(table)[:MOST_CLASSES]
     with house_style():
         figure, axes = panels(len(columns), width=6.0 if len(columns) == 1 else 4.6, height=4.4)
@@ -50,7 +50,7 @@ def polarity_against_attention(table: pd.DataFrame) -> Figure:
             axis.margins(0.12)
             _name_extremes(axis, table, column)
             towards = _towards(column)
-            title = f"Used for {brief(towards)} against attended" if towards else "Used against attended"
+            title = f"Push towards {brief(towards)} and attention" if towards else "Push and attention"
             axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title=title)
         add_legend(figure, axes)
     return figure
@@ -91,7 +91,7 @@ def score_title(column: str) -> str:
     if column == "attention":
         return "What the model attends to"
     towards = _towards(column)
-    return f"What the model uses for {brief(towards)}" if towards else "What the model uses"
+    return f"What a word pushes for {brief(towards)}" if towards else "What a word pushes"
 
 
 def _towards(column: str) -> str:

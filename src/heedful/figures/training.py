@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from heedful.figures.style import BLUE, VERMILION, house_style, panels
+from heedful.figures.style import BLACK, house_style, panels
 
 
 def learning_curves(history: pd.DataFrame) -> Figure:
@@ -13,14 +13,12 @@ def learning_curves(history: pd.DataFrame) -> Figure:
     dot = "o" if len(history) == 1 else ""  # a line through one point cannot be seen
     with house_style():
         figure, (losses, accuracy) = panels(2, width=4.2, height=3.0)
-        losses.plot(history["epoch"], history["train_loss"], color=BLUE, marker=dot, label="train, with dropout")
-        losses.plot(history["epoch"], history["dev_loss"], color=VERMILION, marker=dot, linestyle="--", label="dev")
+        losses.plot(history["epoch"], history["train_loss"], color=BLACK, marker=dot, label="train, with dropout")
+        losses.plot(history["epoch"], history["dev_loss"], color=BLACK, marker=dot, linestyle="--", label="dev")
         losses.set(xlabel="epoch", ylabel="loss", title="Loss")
         losses.legend()
-        accuracy.plot(history["epoch"], history["dev_accuracy"], color=BLUE)
-        accuracy.plot(
-            best["epoch"], best["dev_accuracy"], "o", color=VERMILION, label=f"chosen: epoch {best['epoch']:.0f}"
-        )
+        accuracy.plot(history["epoch"], history["dev_accuracy"], color=BLACK)
+        accuracy.plot(best["epoch"], best["dev_accuracy"], "o", color=BLACK, label=f"chosen: epoch {best['epoch']:.0f}")
         accuracy.set(xlabel="epoch", ylabel="dev accuracy", title="Dev accuracy")
         accuracy.legend()
         for axis in (losses, accuracy):

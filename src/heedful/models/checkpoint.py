@@ -21,7 +21,21 @@ PARAMETERS, DESCRIPTION = "model.safetensors", "model.json"
 
 
 def save_model(model: Classifier, folder: Path | str) -> None:
-    """Write the parameters, then the description that makes them readable."""
+    """Write a model to two files of a folder: its parameters, then the description that makes them readable.
+
+    `model.safetensors` holds numbers only and `model.json` text only: neither can run code. The history is not written.
+
+    model: a classifier, from `heedful.fit`.
+    folder: where to; it is made where it is missing, and a model that it holds is replaced.
+
+    >>> import heedful
+    >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
+    >>> corpus = heedful.load_corpus((texts, ["positive"] * 5 + ["negative"] * 5))
+    >>> model = heedful.fit(corpus, embedding_size=8, epochs=1)
+    >>> heedful.save_model(model, "my-model")
+    >>> heedful.load_model("my-model").predict(texts) == model.predict(texts)
+    True
+    """
     place = Path(folder)
     interface = model.interface
     with replacing(place / PARAMETERS) as temporary:
@@ -39,7 +53,19 @@ def save_model(model: Classifier, folder: Path | str) -> None:
 
 
 def load_model(folder: Path | str, *, device: str = "cpu") -> Classifier:
-    """A model that `save_model` wrote; a file that is not one is refused with a sentence."""
+    """A model that `save_model` wrote, ready to read texts; a file that is not one is refused with a sentence.
+
+    folder: where it was saved; of a run of `heedful train`, its folder `model`.
+    device: where it shall compute: "cpu", or one that torch knows, such as "cuda".
+
+    >>> import heedful
+    >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
+    >>> corpus = heedful.load_corpus((texts, ["positive"] * 5 + ["negative"] * 5))
+    >>> heedful.save_model(heedful.fit(corpus, embedding_size=8, epochs=1), "my-model")
+    >>> model = heedful.load_model("my-model")
+    >>> model.settings.attention, model.settings.embedding_size, model.interface.class_names
+    ('dot', 8, ('negative', 'positive'))
+    """
     place = Path(folder)
     description = _description(place)
     try:

@@ -5,9 +5,11 @@
 Two classes have one output s and the logits (0, s), so that cross-entropy is the paper's log(1 + exp(−y s)).
 """
 
+import copy
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
@@ -17,19 +19,15 @@ from torch import Tensor, nn
 from heedful.config import ModelSettings
 from heedful.models.attention import ATTENTIONS, Attention, uniform
 from heedful.models.encoders import ENCODERS, AffineEncoder, Encoder
+from heedful.models.interface import Interface as Interface
 from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention
-from heedful.text.ragged import Batch, segment_softmax
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.notebook import counted, listed, pairs, panel
+from heedful.text.corpus import Split
+from heedful.text.ragged import Batch, in_order, segment_softmax
+from heedful.traces import Trace
 
-
-@dataclass(frozen=True, kw_only=True)
-class Interface:
-    """What the numbers of a classifier mean: how text becomes numbers, and what its outputs are called."""
-
-    vocabulary: Vocabulary
-    tokenizer: Tokenizer
-    class_names: tuple[str, ...]
+UNITS_AT_ONCE = 50_000
+"""Of a trace, with a contextual encoder."""
 
 
 class Classifier(nn.Module, ABC):
@@ -82,6 +80,76 @@ class Classifier(nn.Module, ABC):
     @property
     def classes(self) -> int:
         return len(self.interface.class_names)
+
+    def predict(self, texts: Split | Iterable[str]) -> list[str]:
+        """The name of the most probable class of each text, in their order; of equal classes the first.
+
+        texts: a list of strings, one string (as a list of one), or a split of the corpus.
+        """
+        names = self.interface.class_names
+        return [names[number] for number in self.exact_trace(self.interface.read(texts)).predictions.tolist()]
+
+    def predict_proba(self, texts: Split | Iterable[str]) -> Float[np.ndarray, "texts classes"]:
+        """The probability of each class for each text, [texts, classes], columns as in `interface.class_names`.
+
+        The numbers are those of the trace of these texts, in float64.
+
+        texts: a list of strings, one string (as a list of one), or a split of the corpus.
+        """
+        return self.exact_trace(self.interface.read(texts)).probabilities.numpy()
+
+    def exact_trace(
+        self, split: Split, *, labels: Int[Tensor, " instances"] | None = None, units: Sequence[str] | None = None
+    ) -> Trace:
+        """What the model does on every document of a split, from a float64 copy of its parameters."""
+        exact = copy.deepcopy(self).double().eval()
+        attention, polarity = exact._split_scores(split)
+        return Trace.from_arrays(
+            offsets=split.sentences.offsets if self.hierarchical else split.offsets,
+            attention_scores=attention,
+            polarity_scores=polarity,
+            bias=exact.bias(),
+            labels=labels,
+            units=units,
+            class_names=self.interface.class_names,
+        )
+
+    @torch.no_grad()
+    def _split_scores(self, split: Split) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
+        """Batch by batch with a contextual encoder; otherwise all at once, so that equal tokens tie to the last bit."""
+        most = UNITS_AT_ONCE if self.contextual else int(split.offsets[-1])
+        parts = []
+        for rows in in_order(split.lengths, most):
+            batch = split.batch(rows, sentences=self.hierarchical).to(self.embedding.device)
+            attention, polarity = self.unit_scores(batch)
+            parts.append((attention.cpu(), polarity.cpu()))
+        return torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
+
+    def __repr__(self) -> str:
+        settings, interface = self.settings, self.interface
+        kind = f"attention={settings.attention}, encoder={settings.encoder}, λ={settings.score_scale:g}"
+        size = f"{counted(len(interface.vocabulary), 'token')}, classes {listed(interface.class_names)}"
+        return f"{type(self).__name__}({kind}, {size}; {self._training()})"
+
+    def _repr_html_(self) -> str:
+        settings, interface = self.settings, self.interface
+        facts = {
+            "attention": f"{settings.attention}, λ = {settings.score_scale:g}",
+            "encoder": settings.encoder,
+            "sizes": f"embedding {settings.embedding_size}, hidden {self.encoder.size}",
+            "dropout": f"{settings.dropout:g}",
+            "vocabulary": counted(len(interface.vocabulary), "token"),
+            "classes": listed(interface.class_names),
+            "parameters": f"{sum(parameter.numel() for parameter in self.parameters()):,}",
+            "training": self._training(),
+        }
+        return panel(type(self).__name__, pairs(facts))
+
+    def _training(self) -> str:
+        """How long it was trained, and how well it did at best."""
+        if "dev_accuracy" not in self.history or self.history.empty:
+            return "no history of training"
+        return f"{counted(len(self.history), 'epoch')}, best dev accuracy {self.history['dev_accuracy'].max():.3f}"
 
     def forward(self, batch: Batch, generator: torch.Generator | None = None) -> Float[Tensor, "documents classes"]:
         """Logits of each document. A generator draws dropout masks, of words, sentences, documents and logits in this

@@ -39,10 +39,28 @@ Pairs = int | Sequence[tuple[str, str]]
 def flow_terms(model: Classifier, split: Split) -> pd.DataFrame:
     """How gradient flow on the mean loss over a split moves the polarity and attention score of every vocabulary token.
 
-    Columns: token, the terms A, B, C (they sum to `polarity_rate`) and D, E, F (they sum to `attention_rate`), pi, rho
-    (Sun & Lu 2020, Eqs. 16–27). An affine encoder adds A_encoder, B_encoder, D_encoder, E_encoder (Eqs. 63, 64),
-    additive attention E_projection and, with the suffix _approximate, the attention terms for tanh(x) ≈ x (Eq. 71).
-    With more than two classes, what has a value per class (A, B, C, pi, polarity_rate) has the suffix _<class>.
+        polarity_rate = A + B + C        attention_rate = D + E + F        (Sun & Lu 2020, Eqs. 16–27)
+
+    Rates are those of plain gradient flow for the model as it is, without dropout, penalty or weight decay, whatever it
+    was trained by.
+
+    model: a flat classifier with the encoder none or affine and without biases; others have no such terms and raise.
+    split: the texts whose loss flows, usually `corpus.train` of the corpus that the model was trained on.
+
+    One row per token of the vocabulary. Columns: token, A … F, pi, rho, polarity_rate, attention_rate. An affine
+    encoder adds A_encoder, B_encoder, D_encoder, E_encoder to the sums (Eqs. 63, 64), additive attention E_projection
+    and, with the suffix _approximate, the attention terms for tanh(x) ≈ x (Eq. 71). With more than two classes, what
+    has a value per class (A, B, C, pi, polarity_rate) has the suffix _<class>.
+
+    >>> import heedful
+    >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
+    >>> corpus = heedful.load_corpus((texts, ["positive"] * 5 + ["negative"] * 5))
+    >>> model = heedful.fit(corpus, embedding_size=8, epochs=1)
+    >>> terms = heedful.flow_terms(model, corpus.train)
+    >>> list(terms)
+    ['token', 'A', 'B', 'C', 'D', 'E', 'F', 'pi', 'rho', 'polarity_rate', 'attention_rate']
+    >>> bool((terms[["A", "B", "C"]].sum(axis=1) - terms["polarity_rate"]).abs().max() < 1e-12)
+    True
     """
     moment = observe(parameters_of(model), documents_of(split, model))
     columns = {name: values.cpu().numpy() for name, values in term_columns(moment, output_names(model)).items()}

@@ -21,12 +21,12 @@ from heedful.analysis.decisions import NEVER, decisions, decisions_after
 from heedful.analysis.erasure import first_flips
 from heedful.analysis.rankings import Ranking, ranked, ranking
 from heedful.errors import InputError, UnknownName
-from heedful.models.classifier import Classifier
+from heedful.models.classifier import UNITS_AT_ONCE, Classifier
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, Sentences, in_order, lengths_of, offsets_of, positions_of, segment_sum
 from heedful.text.tokenize import Tokens
 from heedful.traces import Trace
-from heedful.tracing import UNITS_AT_ONCE, trace
+from heedful.tracing import trace
 
 ATTENTION, MODES = "attention", ("delete", "mask")
 SPACINGS = ("even", "geometric")
@@ -140,7 +140,7 @@ def compare_levels(flips: pd.DataFrame) -> pd.DataFrame:
     fewer are over the documents that both flip (`both`); `equal` is the share of all documents where the counts are the
     same, never counting as a count.
     """
-    tables = dict(list(flips.groupby(["level", "ranking"], sort=False)))
+    tables = {key: rows.reset_index(drop=True) for key, rows in flips.groupby(["level", "ranking"], sort=False)}
     return pd.DataFrame(
         [
             {"ranking": by, "mode": level, **_compare(rows, tables[ATTENTION, by])}

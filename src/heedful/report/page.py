@@ -11,6 +11,7 @@ from markupsafe import Markup
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
 from heedful.claims.answer import Answer
+from heedful.figures.style import ATTENDED, AWAY, TOWARDS
 from heedful.files import write_text
 from heedful.report.strips import Example, Piece
 from heedful.report.timeline import CONTENT_POLICY
@@ -92,7 +93,7 @@ def make_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["attention_style"] = _attention_style
-    environment.filters["polarity_style"] = _polarity_style
+    environment.filters["decision_style"] = _decision_style
     environment.filters["place"] = _place
     environment.filters["mark"] = {"yes": "holds", "no": "fails", "not shown": "open"}.__getitem__
     environment.filters["svg"] = Markup  # figures and timelines are ours; everything else is escaped
@@ -109,11 +110,15 @@ def _place(verdict: Verdict, value: float, from_right: bool = False) -> str:
 def _attention_style(piece: Piece) -> str:
     """One hue: the darker, the more attention."""
     assert piece.shade is not None
-    return f"background:rgba(230,159,0,{max(0.0, piece.shade):.3f})"
+    return f"background:rgba({_rgb(ATTENDED)},{max(0.0, piece.shade):.3f})"
 
 
-def _polarity_style(piece: Piece) -> str:
-    """Blue pulls towards the prediction, vermilion away from it."""
+def _decision_style(piece: Piece) -> str:
+    """Green speaks for the decision, purple against it."""
     assert piece.shade is not None
-    colour = "0,114,178" if piece.shade >= 0 else "213,94,0"
-    return f"background:rgba({colour},{0.75 * min(1.0, abs(piece.shade)):.3f})"
+    return f"background:rgba({_rgb(TOWARDS if piece.shade >= 0 else AWAY)},{0.8 * min(1.0, abs(piece.shade)):.3f})"
+
+
+def _rgb(colour: str) -> str:
+    """#E69F00 as 230,159,0."""
+    return ",".join(str(int(colour[place : place + 2], 16)) for place in (1, 3, 5))

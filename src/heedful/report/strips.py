@@ -24,16 +24,17 @@ class Piece:
 
     text: str
     shade: float | None = None
-    """0 … 1 for attention, −1 … 1 for polarity."""
+    """0 … 1 for attention, −1 … 1 for what speaks for and against the decision."""
     note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """One instance as two strips of the same text: what the model attends to and what it uses."""
+    """One instance as three strips of the same text: attention, what was used here, and what words would push."""
 
-    attends: Sequence[Piece]
-    uses: Sequence[Piece]
+    attended: Sequence[Piece]
+    used: Sequence[Piece]
+    pushes: Sequence[Piece]
     predicted: str
     probability: float
     label: str | None
@@ -44,29 +45,35 @@ class Example:
     """Of a hierarchical model, what it attends to within sentences."""
 
 
-def own_polarity(trace: Trace) -> Float[Tensor, " units"]:
-    """z_iy − mean over k ≠ y of z_ik: how far each unit pulls towards the predicted class y."""
+def pushes_of(trace: Trace) -> Float[Tensor, " units"]:
+    """z_iy − mean over k ≠ y of z_ik: how far each unit would push towards the decision y if it had all attention."""
     return importance(trace, "polarity")
 
 
 def make_example(trace: Trace, number: int, text: str, spans: Int[Tensor, "units 2"], why: str) -> Example:
-    """The strips of one instance. Shades are relative: to its largest weight, and to its strongest pull."""
+    """The strips of one instance, each shaded relative to its own largest number."""
     place = trace.instance(number)
-    weights = trace.attention_weights[place]
-    pulls = own_polarity(trace)[place]
-    strongest = pulls.abs().max().clamp(min=1e-12)
+    weights, used, pushes = (
+        values[place] for values in (trace.attention_weights, trace.contributions, pushes_of(trace))
+    )
     shown = spans[:MOST_UNITS]
     predicted = int(trace.predictions[number])
     label = None if trace.labels is None else trace.class_names[int(trace.labels[number])]
     return Example(
-        attends=_pieces(text, shown, weights / weights.max(), [f"attention weight {w:.3f}" for w in weights.tolist()]),
-        uses=_pieces(text, shown, pulls / strongest, [f"pull {p:+.2f}" for p in pulls.tolist()]),
+        attended=_pieces(text, shown, relative(weights), [f"attention weight {w:.3f}" for w in weights.tolist()]),
+        used=_pieces(text, shown, relative(used), [f"gave {value:+.3f} to the decision" for value in used.tolist()]),
+        pushes=_pieces(text, shown, relative(pushes), [f"would push {value:+.2f}" for value in pushes.tolist()]),
         predicted=trace.class_names[predicted],
         probability=float(trace.probabilities[number, predicted]),
         label=label,
         why=why,
         cut=max(0, len(spans) - MOST_UNITS),
     )
+
+
+def relative(values: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
+    """The values by the largest of their sizes."""
+    return values / values.abs().max().clamp(min=1e-12)
 
 
 def word_pieces(text: str, words: WordWeights) -> list[Piece]:
@@ -115,7 +122,7 @@ def _take(chosen: dict[int, str], values: Float[Tensor, " instances"], why: str,
 
 def _parting(trace: Trace) -> Float[Tensor, " instances"]:
     """How much more the best contributing unit gives than the most attended one, as a share; 0 where they agree."""
-    gains = trace.attention_weights * own_polarity(trace)
+    gains = trace.contributions
     best = torch.segment_reduce(gains, "max", offsets=trace.offsets)
     top = torch.segment_reduce(trace.attention_weights, "max", offsets=trace.offsets)
     attended = trace.attention_weights == top[trace.segments]

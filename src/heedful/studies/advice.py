@@ -229,14 +229,14 @@ def advice_words(table: pd.DataFrame, given: tuple[float, float]) -> str:
     tried = f"λ = {scales}{penalties}"
     if table["separation"].isna().all():
         return (
-            f"Of {tried}, none is recommended: too few words are clearly polar or neutral ({_fewest(table)}) to compare "
-            "attention by."
+            f"Of {tried}, none is recommended: too few words are clearly polar or neutral ({_fewest(table)}) to "
+            "compare attention by."
         )
     if not table["chosen"].any():
         best = _largest(table, table["accurate"])
         return (
-            f"Of {tried}, none is recommended: of the accurate ones none has attention that separates polar from neutral "
-            f"words clearly better than chance (at best {_separation(best)}, chance is 0.50)."
+            f"Of {tried}, none is recommended: of the accurate ones none has attention that separates polar from "
+            f"neutral words clearly better than chance (at best {_separation(best)}, chance is 0.50)."
         )
     best = table[table["chosen"]].iloc[0]
     take = "keep" if (best["scale"], best["penalty"]) == given else "take"

@@ -7,16 +7,16 @@ from pathlib import Path
 import pandas as pd
 
 from heedful.analysis.tokens import compared_classes, training_counts
-from heedful.claims import CLAIMS as KNOWN
 from heedful.claims import Verdict, judge, verdict_table
-from heedful.claims.answer import Answer, answer
+from heedful.claims.answer import Answer
 from heedful.config import ModelSettings, RunSettings
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import write_report
 from heedful.store import Store
 from heedful.studies.advice import MOST_WORK, SCALES, Advice, recommend_scale, sweep_settings, training_work
-from heedful.studies.audit_erasure import ErasedAttention, erase_attention
+from heedful.studies.audit_erasure import ErasedAttention
 from heedful.studies.audit_page import Findings, compose
+from heedful.studies.examine import examine
 from heedful.studies.moments import TABLE as MOMENTS
 from heedful.studies.moments import ScoreRecorder, keep_moments
 from heedful.studies.sun2020.measures import measure_runs
@@ -24,9 +24,6 @@ from heedful.studies.tables import save_table
 from heedful.sweep.jobs import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.training.events import Observer
-
-CLAIMS = ("C1", "C2", "C8", "C8b")
-"""Judged on the words of the audited run; those of erasure are judged on its texts."""
 
 PLAIN, RECURRENT = "DP", "DP-L"
 MODELS: Mapping[tuple[str, str], str] = {
@@ -80,34 +77,53 @@ def audit(
     workers: int | None = 1,
     watch: Callable[[SweepEvent], None] | None = None,
 ) -> Audit:
-    """Run the settings (or find the run), judge the claims, try out λ, draw the figures, write tables and report.
+    """Can attention be trusted as an explanation here? Train (or find the run), examine, try other λ, write a report.
 
-    `advice` tries other λ: always, never, or (None) unless the training is a large one (`advice.training_work`). With
-    several `workers` those trainings run in processes that read the corpus of the settings; `watch` is told of them.
-    `fresh` computes the audited run again, not the other ones.
+    settings: what to train on what; see `RunSettings`
+    store: where runs are kept: a finished run is never computed twice
+    out: where report, tables and figures go; None: into the run
+    corpus: the data, where they are at hand; None: read as `settings.data` says
+    observers: functions that are told of every step and epoch
+    fresh: compute the audited run again (not those that try other λ); False: take it if it is there
+    advice: try λ = 1, 10, 100 with and without a penalty on VᵀW: True always, False never, None unless the training
+        is a large one (tokens × epochs × numbers per token; never the clock)
+    workers: processes that try other λ; 1: here, None: as many as there are cores
+    watch: a function that is told how those trainings get on
+
+    The `Audit` has `answer` (headline, questions, uses), `verdicts`, `report` (a path), `summary()` as plain data.
+
+    >>> import heedful, tempfile
+    >>> words = {"good": "superb lovely bright warm".split(), "bad": "awful dreary dull cold".split()}
+    >>> rows = [(f"a {one} and {two} film", label) for label, some in words.items() for one in some for two in some]
+    >>> corpus = heedful.load_corpus(tuple(zip(*rows)))
+    >>> settings = heedful.RunSettings().change({"model.embedding_size": 8, "training.epochs": 3})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = heedful.audit(settings, heedful.Store(folder), corpus=corpus, advice=False)
+    >>> done.answer.question("corpus").decision
+    'not shown'
+    >>> done.verdicts[0].evidence
+    '7 polar tokens'
     """
     data = corpus or read_corpus(settings)
     recorder = ScoreRecorder(data)
     finished = run(settings, store, corpus=data, observers=[*observers, recorder], fresh=fresh)
     keep_moments(finished, recorder)
     unit = "sentences" if settings.model.structure == "hierarchical" else "words"
-    erased = erase_attention(finished.trace(), seed=settings.training.seed, unit=unit)
     advised, silence = _advise(finished, data, store, advice, workers, observers, watch)
     names = ("tokens", "weights", "history", MOMENTS)
     tables = {name: finished.table(name) for name in names if finished.has(name)}
-    judged = judge(tuple(name for name in CLAIMS if set(KNOWN[name].needs) <= set(tables)), tables)
+    seen = examine(tables, finished.trace(), seed=settings.training.seed, unit=unit)
     scaled, scaling = _judge_scales(settings.model, data, advised)
-    verdicts = [*judged, *erased.verdicts, *scaled]
+    verdicts = [*seen.words, *seen.erased.verdicts, *scaled]
     folder = out or finished.path
-    extra = {**erased.tables, "erasure": erased.summary, "verdicts": verdict_table(verdicts), **scaling}
+    extra = {**seen.erased.tables, "erasure": seen.erased.summary, "verdicts": verdict_table(verdicts), **scaling}
     for name, table in {**tables, **extra}.items():
         save_table(table, folder / "tables" / name)
-    answered = answer([*judged, *erased.verdicts])
     notices = tuple(dict.fromkeys([*data.notices, *finished.manifest["notices"], *left_out_classes(data)]))
     findings = Findings(
-        answer=answered,
-        judged=judged,
-        erased=erased,
+        answer=seen.answer,
+        judged=seen.words,
+        erased=seen.erased,
         advice=advised,
         no_advice=silence,
         scaled=scaled,
@@ -117,9 +133,9 @@ def audit(
     write_report(compose(finished, data, findings, folder / "figures"), folder / "report.html")
     return Audit(
         run=finished,
-        answer=answered,
+        answer=seen.answer,
         verdicts=verdicts,
-        erasure=erased,
+        erasure=seen.erased,
         advice=advised,
         no_advice=silence,
         notices=notices,
@@ -153,8 +169,8 @@ def _advise(
 def too_much(work: float, trainings: int) -> str:
     """Why λ was not tried out, whatever the machine, and how to ask for it."""
     return (
-        f"Other λ were not tried: tokens × epochs × numbers per token are {work:.1e} for each of {trainings} trainings, "
-        f"and more than {MOST_WORK:.0e} is done only when --advice asks for it."
+        f"Other λ were not tried: tokens × epochs × numbers per token are {work:.1e} for each of {trainings} "
+        f"trainings, and more than {MOST_WORK:.0e} is done only when --advice asks for it."
     )
 
 

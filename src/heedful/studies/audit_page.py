@@ -109,8 +109,8 @@ class Sketch:
 
 SKETCHES = (
     Sketch(
-        name="used-against-attended",
-        title="Used against attended",
+        name="push-and-attention",
+        title="Push and attention",
         caption="Every point is a token. Where attention explains, the arms of polar words rise above neutral ones.",
         table="tokens",
         draw=polarity_against_attention,
@@ -186,9 +186,9 @@ def _erasure_part(erased: ErasedAttention) -> Part:
         table=shown_table(erased.summary),
         note="Weights are set to zero along each ranking, the others renormalised, until the decision flips; on the "
         f"{int(erased.summary['instances'].max()):,} texts that every ranking but the random one flips. No set smaller "
-        "than the minimum flips the decision; “× minimum” says how many times as many units a ranking needs in the mean, "
-        "“is minimal” how often it needs no more (S9), where more than one set would do; “lead gone” how much of the "
-        "lead over the next class is gone with as many units of the ranking as the minimum has (S13).",
+        "than the minimum flips the decision; “× minimum” says how many times as many units a ranking needs in the "
+        "mean. On all texts that flip before everything is erased: “is minimal”, how often it needs no more (S9), and "
+        "“lead gone”, how much of the lead over the next class goes with as many units as the minimum has (S13).",
     )
 
 
@@ -201,8 +201,8 @@ def _advice_part(findings: Findings) -> Part:
         verdicts=findings.scaled,
         table=advice_table(found.table) if found else None,
         note="λ divides the attention scores. Separation is the AUC of the attention scores of polar against neutral "
-        "words (C2; chance is .5); preference is how far the AUC of one class's words against another's is from a half. "
-        "Dev accuracies within one standard error of the best count as equal."
+        "words (C2; chance is .5); preference is how far the AUC of one class's words against another's is from a "
+        "half. Dev accuracies within one standard error of the best count as equal."
         if found
         else "",
     )

@@ -6,14 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heedful.claims import Decision, Verdict
+from heedful.claims import Verdict
 from heedful.claims.answer import Answer
-from heedful.studies.audit import CLAIMS, Audit
+from heedful.studies.audit import Audit
 from heedful.studies.audit_erasure import shown_table
+from heedful.studies.examine import CLAIMS
+from heedful.studies.verdict_lines import INDENT, mark, print_below, print_verdict
 from heedful.studies.words import accuracy_words
-
-COLOURS = {"yes": "green", "no": "red", "not shown": "yellow"}
-INDENT = 2
 
 
 def print_audit(done: Audit, console: Console | None = None) -> None:
@@ -22,7 +21,7 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     _print_answer(screen, done.answer)
     screen.print(Text(f"\ntest accuracy {accuracy_words(done.run.metrics)}"))
     for notice in done.notices:
-        _print_below(screen, Text("note:", "dim"), Text(notice))
+        print_below(screen, Text("note:", "dim"), Text(notice))
     erasure = {verdict.claim for verdict in done.erasure.verdicts}
     own = [verdict for verdict in done.verdicts if verdict.claim in CLAIMS]
     _print_verdicts(screen, "Attended and used", own)
@@ -42,17 +41,13 @@ def _print_answer(screen: Console, answer: Answer) -> None:
     screen.print(Text(answer.headline, "bold"))
     for question in answer.questions:
         rests = Text(f" ({', '.join(question.rests_on)})" if question.rests_on else "", "dim")
-        screen.print(Text(f"\n{question.question} ") + _mark(question.decision))
-        _print_below(screen, Text(""), Text(question.words) + rests)
+        screen.print(Text(f"\n{question.question} ") + mark(question.decision))
+        print_below(screen, Text(""), Text(question.words) + rests)
     screen.print(Text("\nMay you use attention to"))
     for use in answer.uses:
-        _print_below(screen, Text(f"{use.purpose:22}") + _mark(use.decision, 10), Text(use.words))
+        print_below(screen, Text(f"{use.purpose:22}") + mark(use.decision, 10), Text(use.words))
     for words in answer.instead:
-        _print_below(screen, Text("instead:", "dim"), Text(words))
-
-
-def _mark(decision: Decision, width: int = 0) -> Text:
-    return Text(f"{decision:{width}}", COLOURS[decision])
+        print_below(screen, Text("instead:", "dim"), Text(words))
 
 
 def _print_verdicts(screen: Console, title: str, verdicts: Sequence[Verdict]) -> None:
@@ -60,30 +55,6 @@ def _print_verdicts(screen: Console, title: str, verdicts: Sequence[Verdict]) ->
         screen.print(Text(f"\n{title}", "bold"))
     for verdict in verdicts:
         print_verdict(screen, verdict)
-
-
-def print_verdict(screen: Console, verdict: Verdict) -> None:
-    """The claim as the paper states it, whether it is shown, and what these data say."""
-    _print_below(screen, Text(f"{verdict.claim:5}"), Text(f"{verdict.statement} ", "italic") + _mark(verdict.decision))
-    _print_below(screen, Text(" " * 5), Text(verdict.words) + Text(f" {interval_words(verdict)}".rstrip(), "dim"))
-
-
-def interval_words(verdict: Verdict) -> str:
-    """The number behind a verdict, its interval, the line it is judged by, and what it rests on."""
-    found = verdict.estimate
-    if found is None or not verdict.known:
-        return ""
-    number = f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
-    return f"({number}, line at {verdict.threshold:.3g}; {verdict.evidence})"
-
-
-def _print_below(screen: Console, mark: Text, words: Text) -> None:
-    """A mark, and words that stay to the right of it in every line."""
-    row = Table.grid(padding=(0, 1))
-    row.add_column(no_wrap=True)
-    row.add_column(overflow="fold")
-    row.add_row(Text(" " * INDENT) + mark, words)
-    screen.print(row)
 
 
 def _print_flips(screen: Console, done: Audit) -> None:

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from heedful.analysis.erasure import first_flips
 from heedful.analysis.flipsets import minimum_flips, verify_flip
-from heedful.analysis.quality import flip_summary, fraction_distribution, ranking_quality
+from heedful.analysis.quality import COMMON, flip_summary, fraction_distribution, ranking_quality
 from heedful.analysis.rankings import ranked
-from heedful.claims import judge, verdict_table
+from heedful.claims import Verdict, judge, verdict_table
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.models.classifier import Classifier
 from heedful.pipeline import Run
@@ -25,6 +25,7 @@ from heedful.studies.serrano2019.inputs import read_changed_texts
 from heedful.studies.serrano2019.measures import in_front, measure
 from heedful.studies.serrano2019.tables import input_summary_table, inputs_table, table_2, wins_and_attainment
 from heedful.studies.tables import save_table
+from heedful.studies.verdict_lines import print_verdict
 from heedful.studies.words import printable
 from heedful.text.corpus import Corpus
 from heedful.text.readers import writable
@@ -38,9 +39,7 @@ LOOKS = 50
 MOST_UNITS = 200
 """Longer texts are cut in the terminal."""
 
-ERASED = "#d55e00"
-ORDERS = 5
-"""How many random orders the tables of a trace average over."""
+ERASED = "bold"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,13 +191,14 @@ class ErasureTables:
     fractions: pd.DataFrame
     quality: pd.DataFrame
     wins: pd.DataFrame
-    verdicts: pd.DataFrame
+    judged: Sequence[Verdict]
     """The claims of the paper that one model can be judged by."""
 
     def named(self) -> dict[str, pd.DataFrame]:
         """Every table by the name it is saved under."""
-        others = {name: table for name, table in vars(self).items() if name != "flips"}
-        return {**{f"flips-{name}": table for name, table in self.flips.items()}, **others}
+        others = {name: table for name, table in vars(self).items() if isinstance(table, pd.DataFrame)}
+        flips = {f"flips-{name}": table for name, table in self.flips.items()}
+        return {**flips, **others, "verdicts": verdict_table(list(self.judged))}
 
     def save(self, folder: Path) -> None:
         """Every table as CSV, Parquet and LaTeX."""
@@ -208,7 +208,7 @@ class ErasureTables:
 
 def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
     """All rankings on all instances of a trace, the exact minimum, and single erasures."""
-    measured = measure(found, seed=seed, orders=ORDERS, rankings=RANKINGS)
+    measured = measure(found, seed=seed, rankings=RANKINGS)
     flips = {str(name): rows for name, rows in measured["flips"].groupby("ranking", sort=False)}
     minimum = minimum_flips(found)
     return ErasureTables(
@@ -221,7 +221,7 @@ def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
         fractions=fraction_distribution(flips),
         quality=ranking_quality({name: table for name, table in flips.items() if name != MINIMUM}, minimum),
         wins=wins_and_attainment(flips),
-        verdicts=verdict_table(judge(OF_ONE_MODEL, measured)),
+        judged=judge(OF_ONE_MODEL, measured),
     )
 
 
@@ -242,8 +242,8 @@ def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
         shown.add_row(*row)
     screen.print(shown)
     screen.print(_counted(tables), highlight=False)
-    for verdict in tables.verdicts.itertuples():
-        screen.print(f"{verdict.claim:4} {verdict.verdict:14}{verdict.words}", highlight=False, markup=False)
+    for verdict in tables.judged:
+        print_verdict(screen, verdict)
 
 
 def _counted(tables: ErasureTables) -> str:
@@ -253,7 +253,8 @@ def _counted(tables: ErasureTables) -> str:
     never = int(((units > 1) & ~flipped).sum())
     rest = len(units) - common - one - never
     return (
-        f"On the {common:,} instances that every ranking flips (a random order that does not counts as everything). Of "
+        f"On the {common:,} instances that {', '.join(COMMON[:-1])} flip (another order that does not counts as "
+        f"everything); is minimal and lead gone on all that flip before everything is erased. Of "
         f"{len(units):,} in all, {one:,} have one unit only, {never:,} can never flip, {rest:,} some ranking does not."
     )
 

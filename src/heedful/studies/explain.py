@@ -1,4 +1,4 @@
-"""One text explained: each token with the attention it gets and the pull it has."""
+"""One text explained: each token with the attention it gets, what it gave to the decision, and what it would push."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from heedful.figures.style import ATTENDED, AWAY, TOWARDS
 from heedful.models.classifier import Classifier
-from heedful.report.strips import own_polarity
+from heedful.report.strips import pushes_of, relative
 from heedful.studies.words import printable
 from heedful.text.readers import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, unit_spans, word_weights
+
+MOST_TOKENS = 12
+"""In the table; --json has all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +46,17 @@ class Explanation:
                     "known": known,
                     "attention_score": score,
                     "attention_weight": weight,
-                    "pull": pull,
+                    "contribution": used,
+                    "push": push,
                     "polarity": dict(zip(found.class_names, polarity, strict=True)),
                 }
-                for (start, end), known, score, weight, pull, polarity in zip(
+                for (start, end), known, score, weight, used, push, polarity in zip(
                     self.spans,
                     self.known,
                     found.attention_scores.tolist(),
                     found.attention_weights.tolist(),
-                    own_polarity(found).tolist(),
+                    found.contributions.tolist(),
+                    pushes_of(found).tolist(),
                     found.polarity_scores.tolist(),
                     strict=True,
                 )
@@ -80,31 +86,32 @@ def explain(model: Classifier, text: str) -> Explanation:
 
 
 def print_explanation(explanation: Explanation, console: Console | None = None) -> None:
-    """The text twice in colour, then a table of its strongest tokens."""
+    """The text in colour by attention, by what was used and by what words would push, then a table of its tokens."""
     screen = console or Console()
     found = explanation.trace
     predicted = int(found.predictions[0])
-    weights = found.attention_weights / found.attention_weights.max()
-    pulls = own_polarity(found)
-    strongest = float(pulls.abs().max()) or 1.0
+    weights, used, pushes = found.attention_weights, found.contributions, pushes_of(found)
     screen.print(Text(f"predicted {found.class_names[predicted]} ({float(found.probabilities[0, predicted]):.1%})"))
     text, spans = explanation.text, explanation.spans
-    screen.print(Text("attends to  ", "dim") + _coloured(text, spans, weights.tolist(), _amber))
+    screen.print(Text("attention   ", "dim") + _coloured(text, spans, relative(weights).tolist(), _attended))
     if explanation.words is not None:
         screen.print(Text("in sentences ", "dim") + coloured_words(text, explanation.words))
-    screen.print(Text("uses        ", "dim") + _coloured(text, spans, (pulls / strongest).tolist(), _blue_or_vermilion))
-    screen.print(Text("\nweight   pull    token", "dim"))
-    order = found.attention_weights.argsort(descending=True, stable=True).tolist()
-    for unit in order[:12]:
-        start, end = explanation.spans[unit]
+    screen.print(Text("used here   ", "dim") + _coloured(text, spans, relative(used).tolist(), _for_or_against))
+    screen.print(Text("would push  ", "dim") + _coloured(text, spans, relative(pushes).tolist(), _for_or_against))
+    screen.print(Text("\nweight α  used α·z  push z   token", "dim"))
+    order = used.abs().argsort(descending=True, stable=True).tolist()
+    for unit in order[:MOST_TOKENS]:
+        start, end = spans[unit]
         unknown = "" if explanation.known[unit] else "  (not in the vocabulary)"
-        numbers = f"{float(found.attention_weights[unit]):6.3f}  {float(pulls[unit]):+6.2f}"
-        screen.print(Text(f"{numbers}   {printable(explanation.text[start:end])}{unknown}"))
+        numbers = f"{float(weights[unit]):8.3f}  {float(used[unit]):+8.2f}  {float(pushes[unit]):+6.2f}"
+        screen.print(Text(f"{numbers}   {printable(text[start:end])}{unknown}"))
+    if len(order) > MOST_TOKENS:
+        screen.print(Text(f"and {len(order) - MOST_TOKENS:,} more that gave less", "dim"))
 
 
 def coloured_words(text: str, words: WordWeights) -> Text:
     """The words by their weights within sentences."""
-    return _coloured(text, words.spans.tolist(), words.relative.tolist(), _amber)
+    return _coloured(text, words.spans.tolist(), words.relative.tolist(), _attended)
 
 
 def _coloured(
@@ -119,16 +126,18 @@ def _coloured(
     return shown
 
 
-def _amber(shade: float) -> str:
+def _attended(shade: float) -> str:
     """White to amber: the more, the more attention."""
-    return _mix((230, 159, 0), shade)
+    return _mix(ATTENDED, shade)
 
 
-def _blue_or_vermilion(shade: float) -> str:
-    """Blue pulls towards the prediction, vermilion away from it."""
-    return _mix((86, 160, 211) if shade >= 0 else (230, 130, 70), abs(shade))
+def _for_or_against(shade: float) -> str:
+    """Green speaks for the decision, purple against it."""
+    return _mix(TOWARDS if shade >= 0 else AWAY, 0.8 * abs(shade))
 
 
-def _mix(colour: tuple[int, int, int], share: float) -> str:
-    red, green, blue = (round(255 + (channel - 255) * min(1.0, max(0.0, share))) for channel in colour)
+def _mix(colour: str, share: float) -> str:
+    """White turned into a colour by a share."""
+    channels = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    red, green, blue = (round(255 + (channel - 255) * min(1.0, max(0.0, share))) for channel in channels)
     return f"#{red:02x}{green:02x}{blue:02x}"

@@ -35,8 +35,9 @@ def print_statistics(found: dict[str, Any], console: Console | None = None) -> N
     """One column per split, one line per class."""
     screen = console or Console()
     splits = list(found["splits"].values())
-    table = Table(title=Text(f"{found['corpus']}: vocabulary {found['vocabulary']:,} (training split)"))
-    table.title_justify = "left"
+    title = f"{found['corpus']}: vocabulary {found['vocabulary']:,} (training split)"
+    screen.print(Text(title, "italic"), soft_wrap=True)  # may be wider than the table
+    table = Table()
     table.add_column("")
     for name in found["splits"]:
         table.add_column(name, justify="right")

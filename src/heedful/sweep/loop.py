@@ -109,7 +109,8 @@ def preview(plan: Plan, store: Store, *, workers: int | None = None) -> Preview:
 
 def finished_runs(plan: Plan, store: Store) -> list[RunSettings]:
     """The runs of a plan that the store holds; reads a corpus only where a run on it is finished."""
-    known = [manifest["settings"]["data"] for _, manifest in store.manifests()]
+    defaults = DataSettings().model_dump(mode="json")  # of settings that were not there when a run was computed
+    known = [defaults | manifest["settings"]["data"] for _, manifest in store.manifests()]
     seen = [data for data in _distinct_data(plan) if data.model_dump(mode="json") in known]
     if not seen:
         return []

@@ -11,11 +11,15 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import DataError
+from heedful.notebook import counted, listed, panel, sentences, short, table
 from heedful.text.ragged import Batch, Sentences, lengths_of, offsets_of, positions_of
 from heedful.text.tokenize import Tokenizer, Tokens, sentence_starts
 from heedful.text.vocabulary import Vocabulary
 
 SPLITS = ("train", "dev", "test")
+
+MOST_COLUMNS = 8
+"""Of a table in a notebook; what further classes hold is counted together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,9 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def __repr__(self) -> str:
+        return f"Split({counted(len(self), 'text')}, {counted(len(self.tokens.numbers), 'token')})"
 
     @property
     def offsets(self) -> Int[Tensor, " bounds"]:
@@ -91,7 +98,26 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Three splits over one vocabulary, which knows the training split only."""
+    """Three splits over one vocabulary, which knows the training split only. Made by `heedful.load_corpus`.
+
+    name: what it is called.
+    train, dev, test: the splits; each keeps its order and has `texts`, `labels` (class numbers), `tokens`, a length.
+    class_names: the classes in the order of their numbers.
+    vocabulary: the tokens of the training split, number 0 for every other.
+    tokenizer: how texts are cut.
+    planted: of a made corpus the true group of each token; otherwise None.
+    notices: what was done to the data, one sentence each: rows left out, splits drawn.
+
+    >>> import heedful
+    >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
+    >>> corpus = heedful.load_corpus((texts, ["positive"] * 5 + ["negative"] * 5))
+    >>> corpus.class_names
+    ('negative', 'positive')
+    >>> len(corpus.train) + len(corpus.dev) + len(corpus.test)
+    10
+    >>> all(text in texts for text in corpus.test.texts)
+    True
+    """
 
     name: str
     train: Split
@@ -101,9 +127,21 @@ class Corpus:
     vocabulary: Vocabulary
     tokenizer: Tokenizer
     planted: Mapping[str, str] | None = None
-    """The true group of each token, where the corpus was made and not found."""
     notices: tuple[str, ...] = field(default=())
-    """What a reader should know of how the data were taken in: rows left out, splits made."""
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(split):,} {name}" for name, split in self.splits().items())
+        known = f"classes {listed(self.class_names)}; {counted(len(self.vocabulary), 'token')}"
+        said = f"; {counted(len(self.notices), 'notice')}" if self.notices else ""
+        return f"Corpus({short(self.name)}: {sizes} texts; {known}{said})"
+
+    def _repr_html_(self) -> str:
+        own, more = self.class_names[: MOST_COLUMNS - 1], self.class_names[MOST_COLUMNS - 1 :]
+        columns = [*own, *([f"{len(more)} other classes"] if len(more) > 1 else more)]
+        rows = [[name, *_row(split, self.classes, len(columns))] for name, split in self.splits().items()]
+        header = ["split", "texts", *(short(name) for name in columns), "mean length"]
+        title = f"Corpus {short(self.name)}: {self.classes} classes, {counted(len(self.vocabulary), 'token')}"
+        return panel(title, table(header, rows), sentences(self.notices))
 
     @property
     def classes(self) -> int:
@@ -122,6 +160,14 @@ class Corpus:
                 digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
             digest.update(split.labels.numpy().tobytes() + split.tokens.numbers.numpy().tobytes())
         return digest.hexdigest()
+
+
+def _row(split: Split, classes: int, columns: int) -> list[str]:
+    """Texts in all, in each class (those beyond the last column together), and tokens per text."""
+    counts = torch.bincount(split.labels, minlength=classes).tolist()
+    texts = [len(split), *counts[: columns - 1], sum(counts[columns - 1 :])]
+    mean = len(split.tokens.numbers) / max(1, len(split))
+    return [*(f"{number:,}" for number in texts), f"{mean:.1f}"]
 
 
 Labelled = tuple[Sequence[str], Sequence[int]]

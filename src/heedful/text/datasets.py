@@ -13,6 +13,7 @@ from heedful.text.corpus import Corpus, build_corpus, with_min_count
 from heedful.text.named import RECIPES, with_seed
 from heedful.text.readers import read_table, writable
 from heedful.text.sources import Source as PublicSource
+from heedful.text.split_columns import SplitValues
 from heedful.text.splits import divide, label_rows
 from heedful.text.tokenize import Tokenizer
 
@@ -58,32 +59,80 @@ def load_corpus(
     text_column: str | None = None,
     label_column: str | None = None,
     split_column: str | None = None,
+    split_values: SplitValues = None,
     tokenizer: str = "words",
     lowercase: bool = True,
     min_count: int = 1,
     encoding: str = "utf-8",
 ) -> Corpus:
-    """A corpus from a known name, a file (CSV, TSV, JSON lines, Parquet), a data frame or a pair (texts, labels).
+    """A corpus from a known name, a file, a data frame or a pair (texts, labels).
 
-    Columns are recognised by their usual names unless given. Splits are read from a column that names them; missing
-    ones are drawn from the training rows, stratified by class, with the seed. The seed also draws synthetic corpora.
+    source: a name that `heedful data list` shows; the path of a CSV, TSV, JSON, JSON lines (all of them also .gz) or
+        Parquet file; a pandas data frame; or a tuple of texts and labels. A CSV may be divided by commas, semicolons,
+        tabs or vertical bars. What is read from a file is called by the file's name, `reviews.csv`.
+    seed: draws the splits that the data do not name, and made corpora such as synthetic-1; default 0.
+    text_column, label_column: where the text and the label are; by default the first of the usual names (text, review,
+        sentence …; label, class, category, stars …), and a notice says so where several columns have one.
+    split_column: the column that says whether a row is train, dev or test; by default one that is called split, fold,
+        partition, subset or set and names training rows. "none" uses no column. Splits that are missing are drawn from
+        the training rows, a tenth of each class, copies of a text together.
+    split_values: what the values of that column mean, where they are not train, dev, test or spelled like it:
+        {"validate": "dev", "held-out": "test", "unused": "skip"}; skip leaves the rows out. Also as on the command
+        line, "dev=validate,test=held-out,skip=unused". By default nothing is added to the usual spellings.
+    tokenizer: "words" (default: words and marks), "alphanumeric" (runs of letters and digits) or "whitespace".
+    lowercase: whether Good and good are one token; default True.
+    min_count: tokens that are rarer in the training split become the unknown token; default 1, all are kept.
+    encoding: of the file, "utf-8" by default; Parquet needs none.
+
+    Rows without a text or a label are left out; `notices` of the corpus say how many, and what else was done. A named
+    corpus comes with its columns and tokens: only `seed` and `min_count` can be set. What cannot be read raises a
+    HeedfulError that says what to do.
+
+    >>> import heedful
+    >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
+    >>> corpus = heedful.load_corpus((texts, ["positive"] * 5 + ["negative"] * 5), seed=1)
+    >>> corpus.class_names
+    ('negative', 'positive')
+    >>> [len(split) for split in (corpus.train, corpus.dev, corpus.test)]
+    [8, 1, 1]
+    >>> corpus.notices[0]
+    'The test split was drawn from the training rows (stratified, 10%, seed 1).'
+
+    A table whose column says which rows are which, in words of its own:
+
+    >>> import pandas as pd
+    >>> parts = ["rest"] * 6 + ["held-out"] * 2 + ["validate"] * 2
+    >>> table = pd.DataFrame({"review": texts, "stars": [1, 5] * 5, "part": parts})
+    >>> told = {"rest": "train", "validate": "dev", "held-out": "test"}
+    >>> heedful.load_corpus(table, split_column="part", split_values=told).dev.texts
+    ('bad play', 'bad song')
     """
     if isinstance(source, str) and source in DATASETS:
         columns = {"text_column": text_column, "label_column": label_column, "split_column": split_column}
+        given = {name: value is not None for name, value in {**columns, "split_values": split_values}.items()}
         reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "encoding": encoding != "utf-8"}
-        _refuse(source, [name for name, given in (columns | reading).items() if given])
+        _refuse(source, [name for name, said in {**given, **reading}.items() if said])
         return with_min_count(DATASETS[source].load(seed), min_count)
     table, name = _table(source, encoding)
-    labelling = label_rows(table, text_column=text_column, label_column=label_column, split_column=split_column)
-    splits, notices = divide(labelling, seed=seed)
-    return build_corpus(
-        name=name,
-        splits=splits,
-        class_names=labelling.class_names,
-        tokenizer=Tokenizer(tokenizer, lowercase),
-        min_count=min_count,
-        notices=[*labelling.notices, *notices],
+    labelling = label_rows(
+        table,
+        text_column=text_column,
+        label_column=label_column,
+        split_column=split_column,
+        split_values=split_values,
     )
+    try:
+        splits, notices = divide(labelling, seed=seed)
+        return build_corpus(
+            name=name,
+            splits=splits,
+            class_names=labelling.class_names,
+            tokenizer=Tokenizer(tokenizer, lowercase),
+            min_count=min_count,
+            notices=[*labelling.notices, *notices],
+        )
+    except DataError as error:  # the rows left out may be why the others are too few
+        raise DataError(" ".join([str(error), *labelling.notices])) from error
 
 
 def _refuse(name: str, options: Sequence[str]) -> None:
@@ -92,17 +141,29 @@ def _refuse(name: str, options: Sequence[str]) -> None:
 
 
 def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
+    """The rows and what they are called: a file by its whole name, which no named corpus has."""
     if isinstance(source, pd.DataFrame):
         return source, "table"
     if isinstance(source, tuple):
-        texts, labels = source
-        if len(texts) != len(labels):
-            raise DataError(f"Texts and labels go together one by one; got {len(texts)} texts, {len(labels)} labels.")
-        return pd.DataFrame({"text": map(writable, texts), "label": map(writable, labels)}), "lists"
+        return _pair(source), "lists"
+    if not isinstance(source, (str, os.PathLike)):
+        raise DataError(
+            "Data are a corpus name, the path of a file, a pandas data frame or a tuple (texts, labels); "
+            f"got {type(source).__name__}."
+        )
     path = Path(source)
-    if not path.exists() and path.suffix == "" and len(path.parts) == 1:
+    if isinstance(source, str) and not path.exists() and path.suffix == "" and len(path.parts) == 1:
         raise UnknownName("corpus or file", source, DATASETS)
-    return read_table(path, encoding=encoding), path.name.split(".")[0]
+    return read_table(path, encoding=encoding), path.name
+
+
+def _pair(source: tuple[Sequence[str], Sequence[object]]) -> pd.DataFrame:
+    if len(source) != 2:
+        raise DataError(f"A tuple of data is (texts, labels); got one of {len(source)}.")
+    texts, labels = source
+    if len(texts) != len(labels):
+        raise DataError(f"Texts and labels go together one by one; got {len(texts)} texts, {len(labels)} labels.")
+    return pd.DataFrame({"text": map(writable, texts), "label": map(writable, labels)})
 
 
 def _data_file(name: str) -> Path:

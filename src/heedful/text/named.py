@@ -19,6 +19,7 @@ from heedful.text.newsgroups import clean_message
 from heedful.text.readers import read_table
 from heedful.text.reviews import YAHOO_TOPICS, counted_words, plain_news, without_breaks
 from heedful.text.sources import Source
+from heedful.text.split_columns import NONE
 from heedful.text.splits import divide, label_rows
 from heedful.text.tokenize import Tokenizer
 
@@ -112,7 +113,7 @@ def _labelled(
     notices: Sequence[str] = (),
 ) -> Selection:
     """The table's own splits, missing ones drawn, and readable names for classes that are numbers."""
-    splits = "split" if "train" in set(table["split"]) else None
+    splits = "split" if "train" in set(table["split"]) else NONE
     labelling = label_rows(table, text_column="text", label_column=label, split_column=splits)
     if class_names and len(class_names) != len(labelling.class_names):
         raise DataError(f"{len(class_names)} classes were expected, the file has {len(labelling.class_names)}.")

@@ -1,24 +1,36 @@
-"""Tables of labelled text from files: CSV, TSV, JSON lines (plain or gzip) and Parquet."""
+"""Tables from files: CSV, TSV, JSON, JSON lines (plain or gzip) and Parquet."""
 
 import codecs
+import csv
 import gzip
 import io
 import json
 import re
 import textwrap
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from heedful.errors import DataError
 
-TEXT_COLUMNS = ("text", "review", "sentence", "content", "body", "document", "comment", "tweet", "message", "question")
-LABEL_COLUMNS = ("label", "labels", "class", "category", "sentiment", "stars", "rating", "target", "polarity", "topic")
-SPLIT_COLUMNS = ("split", "fold", "partition", "subset", "set")
+KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+FORMATS = (*KINDS, ".parquet", *(f"{kind}.gz" for kind in KINDS))
 
-FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".ndjson.gz")
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""What may stand between the fields of a CSV file, the most usual first."""
+
+SAMPLE_CHARACTERS, SAMPLE_ROWS = 2**18, 200
+"""How much of a CSV file is looked at to find its delimiter."""
+
+JSON_FORMS = (
+    'A .json file holds one list of objects, [{"text": "…", "label": "…"}, …], alone or as one value of an object, or '
+    "one such object per line. pandas writes the list with to_json(orient='records')."
+)
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -43,9 +55,10 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pd.DataFrame:
 
 def _decode(path: Path, encoding: str) -> str:
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"'{path.name}' cannot be read: {error}. Is the file complete?") from error
+    _refuse_packed(data, path)
     try:
         plain = codecs.lookup(encoding).name == "utf-8"
         if plain and (data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]):
@@ -53,53 +66,137 @@ def _decode(path: Path, encoding: str) -> str:
         return data.decode("utf-8-sig" if plain else encoding)
     except LookupError as error:
         raise DataError(f"There is no text encoding '{encoding}'. Common ones: utf-8, latin-1, cp1252.") from error
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
+        where = f": byte {error.start} is {data[error.start]:#04x}" if isinstance(error, UnicodeDecodeError) else ""
         raise DataError(
-            f"'{path.name}' is not {encoding} text: byte {error.start} is {data[error.start]:#04x}. "
+            f"'{path.name}' is not {encoding} text{where}. "
             "Give its encoding (often latin-1 or cp1252), or save it as UTF-8."
         ) from error
+
+
+def _refuse_packed(data: bytes, path: Path) -> None:
+    """Files that are something else than their name says, whatever the encoding."""
+    if data.startswith(b"PK\x03\x04"):
+        raise DataError(
+            f"'{path.name}' is a spreadsheet or a zip archive, not text. Save the table as CSV, or unpack it."
+        )
+    if data.startswith(b"\x1f\x8b"):
+        raise DataError(f"'{path.name}' is packed with gzip. Unpack it, or let its name end with .gz once.")
+    if data.startswith(b"\0\0"):
+        raise DataError(f"'{path.name}' begins with NUL bytes, so that it is not text. Is the file damaged?")
 
 
 def _parse(text: str, path: Path, kind: str) -> pd.DataFrame:
     if not text.strip():
         return pd.DataFrame()
-    return _parse_json_lines(text, path) if "json" in kind else _parse_csv(text, path, "\t" if kind == "tsv" else ",")
+    if kind == "json":
+        return _frame(_json_rows(text, path))
+    if kind in {"jsonl", "ndjson"}:
+        return _frame(_json_lines(text, path, "Each line must be one object."))
+    return _parse_csv(text, path, kind)
 
 
-def _parse_csv(text: str, path: Path, separator: str) -> pd.DataFrame:
+def _parse_csv(text: str, path: Path, kind: str) -> pd.DataFrame:
+    text, delimiter = _announced(text) or (text, "\t" if kind == "tsv" else find_delimiter(text))
     try:
         # Labels keep their spelling; only the empty string is missing, so that a review 'NA' stays a text.
-        table = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, na_values=[""])
+        table = pd.read_csv(io.StringIO(text), sep=delimiter, dtype=str, keep_default_na=False, na_values=[""])
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise _broken_csv(path, str(error).strip()) from error
+        why = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        raise _broken_csv(path, why, delimiter) from error
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes a surplus first field for a row name
-        raise _broken_csv(path, "the rows have more fields than the header line")
+        raise _broken_csv(path, "the rows have more fields than the header line", delimiter)
     return table
 
 
-def _broken_csv(path: Path, why: str) -> DataError:
+def _announced(text: str) -> tuple[str, str] | None:
+    """What follows a first line `sep=;`, by which spreadsheets tell each other the delimiter, and that."""
+    line = re.match(r"sep=(.)\r?\n", text, re.IGNORECASE)
+    return (text[line.end() :], line[1]) if line else None
+
+
+def find_delimiter(text: str) -> str:
+    """What stands between the fields of a CSV: what divides the header line, and most rows into as many fields.
+
+    A comma where nothing does, or several do equally well. Quoted fields may hold anything.
+    """
+    sample = text[:SAMPLE_CHARACTERS]
+    return max(DELIMITERS, key=lambda delimiter: _likeness(sample, delimiter))  # the first of equals
+
+
+def _likeness(sample: str, delimiter: str) -> float:
+    """The share of rows that have as many fields as the header; negative where that has one only."""
+    header, *rows = [row for row in _sample_rows(sample, delimiter) if row] or [[]]
+    if len(header) < 2:
+        return -1.0
+    return sum(len(row) == len(header) for row in rows) / max(1, len(rows))
+
+
+def _sample_rows(sample: str, delimiter: str) -> Iterator[list[str]]:
+    with suppress(csv.Error):  # a field without an end: the rows before it must do
+        yield from islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), SAMPLE_ROWS)
+
+
+def _broken_csv(path: Path, why: str, delimiter: str) -> DataError:
     return DataError(
-        f"'{path.name}' cannot be read as a table: {why}. "
-        "Texts with commas, quotes or line breaks must stand in double quotes, with inner quotes doubled."
+        f"'{path.name}' cannot be read as a table: {why}. Its fields are divided by "
+        f"{DELIMITERS.get(delimiter, repr(delimiter))}; texts that hold those, quotes or line breaks must stand in "
+        "double quotes, with inner quotes doubled."
     )
 
 
-def _parse_json_lines(text: str, path: Path) -> pd.DataFrame:
-    rows = []
+def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame([{writable(name): writable(value) for name, value in row.items()} for row in rows])
+
+
+def _json_rows(text: str, path: Path) -> Iterable[Mapping[str, Any]]:
+    """The rows of a .json file: one list of objects, alone or inside an object, or one object per line."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if _is_object(text.lstrip().partition("\n")[0]):
+            return _json_lines(text, path, JSON_FORMS)
+        raise DataError(f"'{path.name}' is not JSON: {error}. {JSON_FORMS}") from error
+    tables = _tables_in(found)
+    if len(tables) == 1:
+        return tables[0]
+    if isinstance(found, Mapping) and not any(isinstance(value, (list, Mapping)) for value in found.values()):
+        return [found]
+    raise DataError(f"'{path.name}' holds {_described(found)}, not a table. {JSON_FORMS}")
+
+
+def _tables_in(found: Any) -> list[list[Mapping[str, Any]]]:
+    """The list itself, or the lists in an object, if their entries are objects; empty ones if there are no others."""
+    parts = found.values() if isinstance(found, Mapping) else [found]
+    lists = [part for part in parts if isinstance(part, list)]
+    tables = [part for part in lists if all(isinstance(row, Mapping) for row in part)]
+    return [table for table in tables if table] or tables
+
+
+def _described(found: Any) -> str:
+    if isinstance(found, Mapping):
+        return f"one object with the keys {textwrap.shorten(', '.join(found), 80, placeholder=' …')}"
+    return "a list of other things than objects" if isinstance(found, list) else f"one {type(found).__name__}"
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), Mapping)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _json_lines(text: str, path: Path, remedy: str) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"Line {number} of '{path.name}' is not JSON: {error}. Each line must be one object."
-            ) from error
+            raise DataError(f"Line {number} of '{path.name}' is not JSON: {error}. {remedy}") from error
         if not isinstance(row, Mapping):
-            kind = type(row).__name__
-            raise DataError(f"Line {number} of '{path.name}' is a JSON {kind}. Each line must be one object.")
-        rows.append({writable(name): writable(value) for name, value in row.items()})
-    return pd.DataFrame(rows)
+            raise DataError(f"Line {number} of '{path.name}' is a JSON {type(row).__name__}. {remedy}")
+        yield row
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -109,25 +206,3 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"'{path.name}' is not a readable Parquet file: {error}") from error
-
-
-def find_column(table: pd.DataFrame, given: str | None, known: Sequence[str], what: str) -> str:
-    """The column asked for, or the one whose name is a usual name for what is needed."""
-    columns = [str(column) for column in table.columns]
-    by_name = {column.strip().lower(): column for column in columns}
-    found = given if given is not None else next((by_name[name] for name in known if name in by_name), None)
-    if found is None:
-        raise DataError(
-            f"No column looks like the {what}. Name it, or call it one of {', '.join(known)}. "
-            f"Columns: {_shorten(columns)}."
-        )
-    if found not in columns:
-        raise DataError(f"There is no column '{found}'. Columns: {_shorten(columns)}.")
-    if columns.count(found) > 1:
-        raise DataError(f"There are {columns.count(found)} columns '{found}'. Rename all but the one that is meant.")
-    return found
-
-
-def _shorten(columns: Sequence[str]) -> str:
-    """The names in one line: a file without a header line has whole texts for names."""
-    return textwrap.shorten(", ".join(columns), 200, placeholder=" …")

@@ -1,6 +1,5 @@
 """From a table to the three splits: rows that cannot be used, classes, splits read or made."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,14 +7,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from heedful.errors import DataError
+from heedful.text.columns import LABEL_COLUMNS, TEXT_COLUMNS, choose_column, listed, name_of
 from heedful.text.corpus import SPLITS, Labelled
-from heedful.text.readers import LABEL_COLUMNS, SPLIT_COLUMNS, TEXT_COLUMNS, find_column, writable
-
-SPLIT_NAMES = {
-    **dict.fromkeys(("train", "training", "trn"), "train"),
-    **dict.fromkeys(("dev", "val", "valid", "validation", "development"), "dev"),
-    **dict.fromkeys(("test", "testing", "tst", "eval", "evaluation"), "test"),
-}
+from heedful.text.readers import writable
+from heedful.text.split_columns import SKIP, SplitColumn, SplitValues, choose_split_column
 
 HELD_OUT_SHARE = 0.1
 FEWEST_ROWS = 10
@@ -31,51 +26,64 @@ class Labelling:
     labels: list[int]
     class_names: list[str]
     splits: list[str] | None
+    """The split of each row, where a column names it."""
     notices: list[str]
 
 
 def label_rows(
-    table: pd.DataFrame, *, text_column: str | None, label_column: str | None, split_column: str | None
+    table: pd.DataFrame,
+    *,
+    text_column: str | None,
+    label_column: str | None,
+    split_column: str | None,
+    split_values: SplitValues = None,
 ) -> Labelling:
     """Find the columns, leave out rows that hold no text or no label, number the classes."""
-    table = table.set_axis([str(column) for column in table.columns], axis=1)
-    texts_in = find_column(table, text_column, TEXT_COLUMNS, "text")
-    labels_in = find_column(table, label_column, LABEL_COLUMNS, "label")
-    splits_in, ignored = (split_column, []) if split_column else _recognised_split(table)
-    if splits_in:
-        find_column(table, splits_in, SPLIT_COLUMNS, "split")
-    kept, notices = _usable(table, texts_in, labels_in)
-    names = [_label_name(value) for value in kept[labels_in]]
-    class_names = _ordered(set(names))
-    if len(class_names) > MOST_CLASSES * len(names):
-        raise DataError(
-            f"Column '{labels_in}' holds {len(class_names):,} different values in {len(names):,} rows: texts or "
-            "measurements, not classes. Name the column that holds the labels."
-        )
+    table = table.set_axis([str(column) for column in table.columns], axis=1).reset_index(drop=True)
+    texts_in, of_texts = choose_column(table, text_column, TEXT_COLUMNS, "text", taken=label_column)
+    labels_in, of_labels = choose_column(table, label_column, LABEL_COLUMNS, "label", taken=texts_in)
+    splits_in, of_splits = choose_split_column(table, split_column, split_values, taken=(texts_in, labels_in))
+    wanted, skipped = _wanted(table, splits_in)
+    kept, left_out = _usable(wanted, texts_in, labels_in)
+    names = [name_of(value) for value in kept[labels_in]]
+    class_names = _classes(names, labels_in)
     number = {name: place for place, name in enumerate(class_names)}
     return Labelling(
         texts=[str(writable(text)) for text in kept[texts_in]],
         labels=[number[name] for name in names],
         class_names=class_names,
-        splits=[str(value) for value in kept[splits_in].astype(object).fillna("")] if splits_in else None,
-        notices=[*ignored, *notices],
+        splits=_splits(kept, splits_in) if splits_in else None,
+        notices=[*of_texts, *of_labels, *of_splits, *skipped, *left_out],
     )
 
 
-def _recognised_split(table: pd.DataFrame) -> tuple[str | None, list[str]]:
-    """A column that is called like a split and names training rows; and what must be said of one that does not."""
-    ignored = []
-    for column in table.columns:
-        if column.strip().lower() in SPLIT_COLUMNS:
-            names = {SPLIT_NAMES.get(str(value).strip().lower()) for value in table[column].dropna().unique()}
-            if "train" in names:
-                return column, []
-            if names - {None}:
-                ignored.append(f"Column '{column}' names no training rows and is not used.")
-    return None, ignored
+def _wanted(table: pd.DataFrame, column: SplitColumn | None) -> tuple[pd.DataFrame, list[str]]:
+    """The rows without those to be skipped, whose texts and labels nobody looks at."""
+    if column is None or SKIP not in column.meanings.values():
+        return table, []
+    skipped = column.read(table) == SKIP
+    values = sorted({name_of(value) for value in table.loc[skipped, column.name].astype(object).fillna("")})
+    return table[~skipped], [_left_out(int(skipped.sum()), f"column '{column.name}' holds {listed(values)}")]
+
+
+def _splits(kept: pd.DataFrame, column: SplitColumn) -> list[str]:
+    meant = column.read(kept)
+    column.check(kept, meant)
+    return meant.tolist()
+
+
+def _classes(names: list[str], column: str) -> list[str]:
+    found = _ordered(set(names))
+    if len(found) > MOST_CLASSES * len(names):
+        raise DataError(
+            f"Column '{column}' holds {len(found):,} different values in {len(names):,} rows: texts or "
+            "measurements, not classes. Name the column that holds the labels."
+        )
+    return found
 
 
 def _usable(table: pd.DataFrame, text: str, label: str) -> tuple[pd.DataFrame, list[str]]:
+    _refuse_lists(table, label)
     texts = table[text]
     nul = texts.map(lambda value: isinstance(value, str) and "\0" in value).astype(bool)
     empty = texts.map(lambda value: not isinstance(value, str) or not value.strip()).astype(bool)
@@ -85,19 +93,25 @@ def _usable(table: pd.DataFrame, text: str, label: str) -> tuple[pd.DataFrame, l
         f"column '{text}' holds NUL bytes": nul & ~empty,
         f"column '{label}' holds no label": unlabelled & ~empty & ~nul,
     }
-    counts = {why: int(rows.sum()) for why, rows in reasons.items() if rows.any()}
-    notices = [f"{count:,} row{'s' if count > 1 else ''} left out: {why}." for why, count in counts.items()]
+    notices = [_left_out(int(rows.sum()), why) for why, rows in reasons.items() if rows.any()]
     kept = table[~(empty | nul | unlabelled)]
     if kept.empty:
-        raise DataError("No row has both a text and a label. " + " ".join(notices))
+        raise DataError(" ".join(["No row has both a text and a label.", *notices]))
     return kept, notices
 
 
-def _label_name(value: object) -> str:
-    """A label as people write it: 4.0 is 4."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(writable(value)).strip()
+def _left_out(count: int, why: str) -> str:
+    return f"{count:,} row{'s' if count > 1 else ''} left out: {why}."
+
+
+def _refuse_lists(table: pd.DataFrame, label: str) -> None:
+    """Several labels of one text are no class."""
+    for value in table[label]:
+        if isinstance(value, (list, tuple, dict, set, np.ndarray)):
+            raise DataError(
+                f"Column '{label}' holds several labels for a text, such as {str(value)[:40]}; one for each is needed. "
+                "Name a column that holds it (--label-column, in Python label_column)."
+            )
 
 
 def _ordered(names: set[str]) -> list[str]:
@@ -119,7 +133,7 @@ def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], lis
             f"dev and test need {len(SPLITS)} different ones at least."
         )
     texts = np.array(labelling.texts, dtype=object)
-    assigned = _read_splits(labelling.splits) if labelling.splits else np.full(len(texts), "train", dtype=object)
+    assigned = np.array(labelling.splits or ["train"] * len(texts), dtype=object)
     notices = []
     rng = np.random.default_rng(seed)
     for split in ("test", "dev"):
@@ -132,17 +146,6 @@ def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], lis
             occur = "text also occurs" if shared == 1 else "texts also occur"
             notices.append(f"{shared:,} {split} {occur} in the training split.")
     return {split: _rows(labelling, np.flatnonzero(assigned == split)) for split in SPLITS}, notices
-
-
-def _read_splits(values: Sequence[str]) -> NDArray[np.object_]:
-    named = [SPLIT_NAMES.get(value.strip().lower()) for value in values]
-    strange = sorted({value for value, name in zip(values, named, strict=True) if name is None})
-    if strange:
-        held = ", ".join(f"'{value}'" for value in strange[:5])
-        raise DataError(f"The split column holds {held}; expected: {', '.join(SPLIT_NAMES)}.")
-    if "train" not in named:
-        raise DataError(f"The split column names no training rows, only {', '.join(sorted(set(values)))}.")
-    return np.array(named, dtype=object)
 
 
 def _hold_out(

@@ -21,6 +21,9 @@ class Vocabulary:
         if len(self.numbers) != len(self.tokens):
             raise DataError("A vocabulary holds each token once, this one repeats some.")
 
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self.tokens):,} tokens)"
+
     @classmethod
     def of(cls, tokens: Iterable[str]) -> "Vocabulary":
         """The unknown token first, then these in their order."""

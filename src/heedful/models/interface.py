@@ -1,0 +1,65 @@
+"""What a classifier reads and says: texts as numbers, and numbers as classes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from heedful.errors import InputError
+from heedful.notebook import counted, listed, short
+from heedful.text.corpus import Split
+from heedful.text.ragged import lengths_of
+from heedful.text.readers import writable
+from heedful.text.tokenize import Tokenizer
+from heedful.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """What the numbers of a classifier mean: how text becomes numbers, and what its outputs are called."""
+
+    vocabulary: Vocabulary
+    tokenizer: Tokenizer
+    class_names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Interface({counted(len(self.vocabulary), 'token')}, classes {listed(self.class_names)})"
+
+    def read(self, texts: object) -> Split:
+        """Texts, or one text, cut and numbered as those of the training were (with labels that mean nothing).
+
+        A split has been read already and is passed through.
+        """
+        if isinstance(texts, Split):
+            return texts
+        found = _strings(texts)
+        tokens = self.tokenizer.encode(found, self.vocabulary)
+        empty = (lengths_of(tokens.offsets) == 0).nonzero()
+        if len(empty):
+            which = (
+                "this one has none." if len(found) == 1 else f"{_place(int(empty[0]), found)} has none. Leave it out."
+            )
+            raise InputError(f"A text needs at least one word; {which}")
+        return Split(texts=found, labels=torch.zeros(len(found), dtype=torch.int64), tokens=tokens)
+
+
+def _strings(texts: object) -> list[str]:
+    if isinstance(texts, str):
+        return [str(writable(texts))]
+    if not isinstance(texts, Iterable) or isinstance(texts, (bytes, Mapping, pd.DataFrame)):
+        raise InputError(
+            "Expected a list of texts, one text, or a split of a corpus (such as corpus.test); got "
+            f"{type(texts).__name__}. Give strings; of a table, its column of texts."
+        )
+    found = list(texts)
+    wrong = next((number for number, text in enumerate(found) if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise InputError(f"Every text must be a string; {_place(wrong, found)} is none. Leave it out.")
+    if not found:
+        raise InputError("Expected at least one text, got an empty list.")
+    return [str(writable(text)) for text in found]
+
+
+def _place(number: int, texts: Sequence[object]) -> str:
+    return f"number {number} (the first is 0), {short(repr(texts[number]))},"

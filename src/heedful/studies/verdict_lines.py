@@ -1,0 +1,39 @@
+"""Verdicts on the terminal, the same of audits, erasures and studies."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.claims import Decision, Verdict
+
+COLOURS = {"yes": "green", "no": "red", "not shown": "yellow"}
+INDENT = 2
+
+
+def mark(decision: Decision, width: int = 0) -> Text:
+    """Yes, no or not shown, in its colour."""
+    return Text(f"{decision:{width}}", COLOURS[decision])
+
+
+def print_verdict(screen: Console, verdict: Verdict) -> None:
+    """The claim as the paper states it, whether it is shown, and what these data say."""
+    print_below(screen, Text(f"{verdict.claim:5}"), Text(f"{verdict.statement} ", "italic") + mark(verdict.decision))
+    print_below(screen, Text(" " * 5), Text(verdict.words) + Text(f" {interval_words(verdict)}".rstrip(), "dim"))
+
+
+def interval_words(verdict: Verdict) -> str:
+    """The number behind a verdict, its interval, the line it is judged by, and what it rests on."""
+    found = verdict.estimate
+    if found is None or not verdict.known:
+        return ""
+    number = f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    return f"({number}, line at {verdict.threshold:.3g}; {verdict.evidence})"
+
+
+def print_below(screen: Console, mark: Text, words: Text) -> None:
+    """A mark, and words that stay to the right of it in every line."""
+    row = Table.grid(padding=(0, 1))
+    row.add_column(no_wrap=True)
+    row.add_column(overflow="fold")
+    row.add_row(Text(" " * INDENT) + mark, words)
+    screen.print(row)

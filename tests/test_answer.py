@@ -1,0 +1,142 @@
+"""The answer: every combination of verdicts has its sentences, and only verdicts that exist speak."""
+
+from itertools import product
+
+import pytest
+
+from heedful.analysis.statistics import Estimate
+from heedful.claims import CLAIMS, Decision, Verdict
+from heedful.claims.answer import answer
+
+DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
+CORPUS, DECISION = ("C1", "C2", "C8b"), ("S6", "S13")
+SPEAKING = (*CORPUS, *DECISION, "S5", "S9d")
+
+
+def verdict(claim: str, decision: Decision) -> Verdict:
+    return Verdict(
+        claim=claim,
+        statement="s",
+        decision=decision,
+        statistic="x",
+        estimate=Estimate(value=0.5, low=0.4, high=0.6, count=9),
+        threshold=0.7,
+        words="w",
+    )
+
+
+def verdicts(**decisions: Decision) -> list[Verdict]:
+    return [verdict(claim, decision) for claim, decision in decisions.items()]
+
+
+ALL_YES: dict[str, Decision] = dict.fromkeys(SPEAKING, "yes")
+
+
+def expected_corpus(c1: Decision | None, parts: list[Decision]) -> Decision:
+    if c1 != "yes" or not parts:
+        return "not shown"
+    return "no" if "no" in parts else "yes" if set(parts) == {"yes"} else "not shown"
+
+
+def expected_decision(parts: list[Decision]) -> Decision:
+    if "no" in parts and len(parts) == 2:
+        return "no"
+    return "yes" if parts == ["yes", "yes"] else "not shown"
+
+
+def test_every_combination_of_verdicts_present_or_not_has_its_sentences() -> None:
+    """3 decisions or none for each of the seven claims that speak: 4⁷ combinations."""
+    headlines = set()
+    for given in product((*DECISIONS, None), repeat=len(SPEAKING)):
+        known = {claim: decision for claim, decision in zip(SPEAKING, given, strict=True) if decision is not None}
+        found = answer(verdicts(**known))
+        corpus, decision = found.questions
+        assert corpus.decision == expected_corpus(
+            known.get("C1"), [known[claim] for claim in CORPUS[1:] if claim in known]
+        )
+        assert decision.decision == expected_decision([known[claim] for claim in DECISION if claim in known])
+        assert [use.decision for use in found.uses[:2]] == [corpus.decision, decision.decision]
+        assert found.uses[2].decision == ("no" if decision.decision == "no" else "not shown")
+        assert set(corpus.rests_on) | set(decision.rests_on) <= set(known)
+        for sentence in (found.headline, corpus.words, decision.words, *(use.words for use in found.uses)):
+            assert sentence[0].isupper()
+            assert sentence.endswith(".")
+            assert "{" not in sentence
+        headlines.add(found.headline)
+    assert len(headlines) == 9 + 3  # nine of the two questions, three where the model is in doubt
+
+
+@pytest.mark.parametrize(
+    ("changes", "headline"),
+    [
+        (
+            {},
+            "Yes, as far as tested: attention points at the words that decide, across the corpus and in single "
+            "decisions.",
+        ),
+        (
+            {"S13": "no"},
+            "In part: across the corpus attention points at the words that decide, but it does not find what decided a "
+            "single text.",
+        ),
+        (
+            {"C2": "no"},
+            "In part: attention finds what decided a single text, but across the corpus it does not point at the words "
+            "that decide.",
+        ),
+        (
+            {"C8b": "no", "S6": "no"},
+            "No: attention does not point at the words that decide, neither across the corpus nor in single decisions.",
+        ),
+        (
+            {"C2": "not shown", "S6": "not shown"},
+            "Not shown: the evidence does not tell whether attention points at what decides.",
+        ),
+        (
+            {"C1": "no", "S13": "no"},
+            "The model itself is in doubt: words do not reliably push towards their own class. What decided a single "
+            "text, right or wrong, attention does not find either.",
+        ),
+    ],
+)
+def test_headlines(changes: dict[str, Decision], headline: str) -> None:
+    assert answer(verdicts(**{**ALL_YES, **changes})).headline == headline
+
+
+def test_claims_that_say_they_do_not_know_are_not_heard_as_a_lean() -> None:
+    """Both claims behind it say "too few words to tell": nothing may be said of where attention leans."""
+    found = answer(verdicts(**{**ALL_YES, "C2": "not shown", "C8b": "not shown", "S13": "no"}))
+    assert found.question("corpus").decision == "not shown"
+    assert "lean" not in found.headline
+    assert found.headline.startswith("No: attention does not find what decided a single text; whether")
+
+
+def test_the_same_is_joined_by_and_something_else_by_but() -> None:
+    both = answer(verdicts(**ALL_YES)).question("corpus").words
+    assert both == (
+        "Words that belong to a class get larger attention scores than words that belong to none and on unseen text "
+        "they get more of the attention."
+    )
+    assert ", but on unseen text they do not" in answer(verdicts(**{**ALL_YES, "C8b": "no"})).question("corpus").words
+
+
+def test_what_to_use_instead_rests_on_what_was_measured() -> None:
+    assert answer(verdicts(**ALL_YES)).instead == ()
+    words, decision = answer(verdicts(**{**ALL_YES, "C2": "no", "S13": "no"})).instead
+    assert words.startswith("To explore the corpus, read the polarity scores")
+    assert decision.startswith("To explain one decision, read the contributions α·z")
+    assert "provably fewest units" in decision
+    assert answer(verdicts(C1="no", C2="no", S6="no", S13="no")).instead == ()  # nothing sound, no margin measured
+
+
+def test_a_hierarchical_model_has_no_weights_of_words_and_still_an_answer() -> None:
+    known = {claim: decision for claim, decision in ALL_YES.items() if claim != "C8b"}
+    found = answer(verdicts(**known)).question("corpus")
+    assert (found.decision, found.rests_on) == ("yes", ("C1", "C2"))
+
+
+def test_the_answer_is_plain_data_and_speaks_of_known_claims() -> None:
+    row = answer(verdicts(**ALL_YES)).row()
+    assert set(row) == {"headline", "questions", "uses", "instead"}
+    assert [question["name"] for question in row["questions"]] == ["corpus", "decision"]
+    assert set(SPEAKING) <= set(CLAIMS)
