@@ -244,7 +244,8 @@ def test_an_audit_tries_other_scales_and_recommends_one(audited: Audited) -> Non
     assert "Erased from the largest attention weight on" in said
     assert "trying other λ: 5 of 5 runs done" in audited.outcome.err
     scales = {path.name.split("_")[1] for path in audited.store.iterdir() if path.is_dir() and path.name[0] != "."}
-    assert scales == {"dot-none-1", "dot-none-10", "dot-none-100"}
+    kinds = {"dot-none-1", "dot-none-10", "dot-none-100"}
+    assert scales == kinds | {f"{kind}-penalty-0.001" for kind in kinds}
 
 
 def test_a_run_is_found_by_the_beginning_of_its_name(

@@ -299,3 +299,20 @@ def test_other_things_than_data_are_refused(source: str, sentence: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=commands.environment()
     )
     assert sentence in done.stdout
+
+
+def test_a_run_from_before_there_were_split_values_is_found_by_a_sweep(
+    call: Call, unlabelled: Path, tmp_path: Path
+) -> None:
+    store = ["--store", tmp_path / "runs", "--json"]
+    path = Path(json.loads(call("train", unlabelled, *QUICK, *store).out)["run"]) / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    assert manifest["settings"]["data"].pop("split_values") is None
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f"seeds = 2\n[base]\ndata.source = '{unlabelled}'\ntraining.epochs = 1\nmodel.embedding_size = 4\n",
+        encoding="utf-8",
+    )
+    found = json.loads(call("sweep", plan, "--dry-run", *store).out)
+    assert (found["total"], found["done"]) == (2, 1)

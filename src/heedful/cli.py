@@ -161,10 +161,10 @@ def train(
     _print_notes(corpus.notices)
     with _progress(settings, corpus) as bar:
         done = run(settings, Store(store), corpus=corpus, observers=[bar], fresh=fresh)
-    of_vectors = done.manifest["notices"][-1:] if "vectors" in done.metrics else []  # said last of a run
-    _print_notes(of_vectors)
+    notices = done.notices(corpus)
+    _print_notes(notices[len(corpus.notices) :])
     if as_json:
-        print_json({"run": str(done.path), **done.manifest, "notices": [*corpus.notices, *of_vectors]})
+        print_json({"run": str(done.path), **done.manifest, "notices": list(notices)})
     else:
         print(f"test accuracy {accuracy_words(done.metrics)} at epoch {done.metrics['best_epoch']}")
         print(f"run {done.path}")

@@ -59,6 +59,11 @@ class Run:
         metrics: dict[str, Any] = self.manifest["metrics"]
         return metrics
 
+    def notices(self, corpus: Corpus) -> tuple[str, ...]:
+        """What to know of the data as they are now (a found run may be older), and of the run's first vectors."""
+        of_vectors = self.manifest["notices"][-1:] if "vectors" in self.metrics else []  # said last of a run
+        return (*corpus.notices, *of_vectors)
+
     def model(self) -> Classifier:
         return load_model(self.path / "model")
 
@@ -167,7 +172,9 @@ def run_name(settings: RunSettings, corpus: Corpus) -> str:
     model = settings.model
     name = "".join(character if character.isalnum() or character in "-." else "-" for character in corpus.name)
     sentences = "hierarchical-" if model.structure == "hierarchical" else ""
-    return f"{sentences}{model.attention}-{model.encoder}-{model.score_scale:g}_{name[:40]}_{settings.training.seed}"
+    penalty = settings.training.alignment_penalty
+    scale = f"{model.score_scale:g}-penalty-{penalty:g}" if penalty else f"{model.score_scale:g}"
+    return f"{sentences}{model.attention}-{model.encoder}-{scale}_{name[:40]}_{settings.training.seed}"
 
 
 def _write(folder: Path, model: Classifier, corpus: Corpus) -> dict[str, Any]:

@@ -177,7 +177,7 @@ def test_other_data_get_the_same_analysis(small_study: Study) -> None:
     assert len(study.table) == 5
     assert study.table["paper"].isna().all()
     assert study.verdicts()["claim"].tolist() == [
-        "C1", "C2", "C3", "C4", "C4b", "C4c", "C8", "C9", "C9b", "C11", "C11b", "C12",
+        "C1", "C2", "C3", "C4", "C4b", "C4c", "C8", "C8b", "C9", "C9b", "C11", "C11b", "C12",
     ]  # fmt: skip
     page = study.page.read_text(encoding="utf-8")
     assert "small.jsonl" in page

@@ -119,7 +119,7 @@ def audit(
     extra = {**seen.erased.tables, "erasure": seen.erased.summary, "verdicts": verdict_table(verdicts), **scaling}
     for name, table in {**tables, **extra}.items():
         save_table(table, folder / "tables" / name)
-    notices = tuple(dict.fromkeys([*data.notices, *finished.manifest["notices"], *left_out_classes(data)]))
+    notices = (*finished.notices(data), *left_out_classes(data))
     findings = Findings(
         answer=seen.answer,
         judged=seen.words,

@@ -30,7 +30,7 @@ from heedful.sweep.jobs import SweepEvent
 from heedful.sweep.loop import Failure
 
 TITLE = "Sun & Lu 2020, Understanding Attention for Text Classification"
-ON_TOKENS = ("C1", "C2", "C8")
+ON_TOKENS = ("C1", "C2", "C8", "C8b")
 """Claims on the tables of one run: the first seed of DP at λ = 10."""
 ON_RUNS = tuple(claim.name for claim in scaling.CLAIMS)
 ON_RECORDINGS = dynamics.CLAIMS
