@@ -1,12 +1,16 @@
-"""The command line as a process of its own, and small corpora as files, for tests that kill, starve or race it."""
+"""The command line in this process or in one of its own, and small corpora as files, for tests that kill or race it."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import heedful
 from heedful.text.synthetic import words
@@ -19,6 +23,32 @@ HEEDING_INTERRUPTS = [
     "-c",
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
 ]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as strict JSON: NaN is none."""
+        return json.loads(self.out, parse_constant=lambda constant: pytest.fail(f"{constant} is not JSON"))
+
+    @property
+    def words(self) -> str:
+        """Standard output without line breaks."""
+        return " ".join(self.out.split())
+
+    @property
+    def notes(self) -> list[str]:
+        return [line for line in self.err.splitlines() if line.startswith("note: ")]
+
+
+Call = Callable[..., Outcome]
 
 
 def environment() -> dict[str, str]:

@@ -1,15 +1,18 @@
-"""Fixtures that several rooms share: a small corpus whose truth is known, a model fitted on it, the real data."""
+"""Fixtures that several rooms share: a small corpus and a model fitted on it, the real data, the command line."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from heedful import cli
 from heedful.models.classifier import Classifier
 from heedful.text import synthetic
 from heedful.text.corpus import Corpus
 from heedful.training.loop import fit
+from tests.commands import Call, Outcome
 
 settings.register_profile("heedful", deadline=None)  # a busy machine is not a wrong answer
 settings.load_profile("heedful")
@@ -34,3 +37,21 @@ def data_folder() -> Path:
     if not given:
         pytest.skip("HEEDFUL_DATA is not set: the real corpora are not at hand")
     return Path(given)
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Run a command in this process."""
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capsys.readouterr()
+        return Outcome(code, said.out, said.err)
+
+    return run

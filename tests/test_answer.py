@@ -4,25 +4,13 @@ from itertools import product
 
 import pytest
 
-from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS, Decision, Verdict
 from heedful.claims.answer import answer
+from tests.verdicts import verdict
 
 DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
 CORPUS, DECISION = ("C1", "C2", "C8b"), ("S6", "S13")
 SPEAKING = (*CORPUS, *DECISION, "S5", "S9d")
-
-
-def verdict(claim: str, decision: Decision) -> Verdict:
-    return Verdict(
-        claim=claim,
-        statement="s",
-        decision=decision,
-        statistic="x",
-        estimate=Estimate(value=0.5, low=0.4, high=0.6, count=9),
-        threshold=0.7,
-        words="w",
-    )
 
 
 def verdicts(**decisions: Decision) -> list[Verdict]:

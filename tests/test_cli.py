@@ -1,7 +1,6 @@
 """The command line: what is printed, what is written, and how it ends."""
 
 import csv
-import json
 import os
 import random
 import re
@@ -9,15 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from heedful import __version__, cli
 from tests import commands
+from tests.commands import Call, Outcome
 
 pytestmark = pytest.mark.xdist_group("cli")  # one worker makes the audited run
 
@@ -44,41 +42,6 @@ PLAIN = (
     "it",
     "was",
 )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a command ended, and what it said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Standard output as strict JSON: NaN is none."""
-        return json.loads(self.out, parse_constant=lambda constant: pytest.fail(f"{constant} is not JSON"))
-
-
-Call = Callable[..., Outcome]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Run a command in this process."""
-
-    def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return Outcome(code, said.out, said.err)
-
-    return run
 
 
 def start(*arguments: object) -> "subprocess.Popen[str]":

@@ -3,59 +3,19 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from heedful import cli
 from heedful.config import RunSettings
 from heedful.pipeline import run_name
 from heedful.text.datasets import DATASETS, load_corpus
 from tests import commands
+from tests.commands import Call
 
 QUICK = ["--epochs", 1, "--set", "model.embedding_size=4"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a command ended, and what it said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def words(self) -> str:
-        """Standard output without line breaks."""
-        return " ".join(self.out.split())
-
-    @property
-    def notes(self) -> list[str]:
-        return [line for line in self.err.splitlines() if line.startswith("note: ")]
-
-
-Call = Callable[..., Outcome]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Run a command in this process."""
-
-    def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capsys.readouterr()
-        return Outcome(code, said.out, said.err)
-
-    return run
 
 
 def write(path: Path, header: str, rows: Sequence[str]) -> Path:

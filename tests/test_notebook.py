@@ -152,7 +152,9 @@ def test_everything_given_is_escaped() -> None:
 
 
 def test_what_a_notebook_cannot_hold_is_replaced() -> None:
-    strip("half \ud83d", ["half \ud83d"], [1.0]).encode()
+    made = strip("half \ud83d", ["half \ud83d"], [1.0])
+    assert made.count("half ?") == 2
+    assert made.encode().decode() == made
 
 
 def test_names_are_short_and_in_one_line() -> None:

@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from heedful.analysis.statistics import Estimate
 from heedful.analysis.tokens import group_of_class
-from heedful.claims import Decision, Verdict
 from heedful.config import ModelSettings, RunSettings
 from heedful.store import Store
 from heedful.studies import audit as module
@@ -25,18 +23,7 @@ from heedful.studies.tables import LATEX_ROWS, as_latex, save_table
 from heedful.studies.verdict_lines import interval_words
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
-
-
-def verdict(claim: str, decision: Decision) -> Verdict:
-    return Verdict(
-        claim=claim,
-        statement="s",
-        decision=decision,
-        statistic="x",
-        estimate=Estimate(value=0.5, low=0.4, high=0.6, count=9),
-        threshold=0.7,
-        words="w",
-    )
+from tests.verdicts import verdict
 
 
 def test_the_strongest_tokens_push_towards_their_class_and_are_not_rare() -> None:
