@@ -40,7 +40,7 @@ class AuditProgress:
             self._shown.__exit__(None, None, None)
         self._shown = new.__enter__() if new else None
         if isinstance(new, SweepProgress):
-            self._title = "training with a penalty on VᵀW"  # what an audit may train after its sweep
+            self._title = "trying another λ"  # what an audit trains here after its sweep
 
     def __enter__(self) -> "AuditProgress":
         return self
