@@ -1,16 +1,18 @@
 """The answer: every combination of verdicts has its sentences, and only verdicts that exist speak."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
+from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS, Decision, Verdict
 from heedful.claims.answer import answer
 from tests.verdicts import verdict
 
 DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
 CORPUS, DECISION = ("C1", "C2", "C8b"), ("S6", "S13")
-SPEAKING = (*CORPUS, *DECISION, "S5", "S9d")
+SPEAKING = (*CORPUS, *DECISION, "S5")
 
 
 def verdicts(**decisions: Decision) -> list[Verdict]:
@@ -33,7 +35,7 @@ def expected_decision(parts: list[Decision]) -> Decision:
 
 
 def test_every_combination_of_verdicts_present_or_not_has_its_sentences() -> None:
-    """3 decisions or none for each of the seven claims that speak: 4⁷ combinations."""
+    """3 decisions or none for each of the six claims that speak: 4⁶ combinations."""
     headlines = set()
     for given in product((*DECISIONS, None), repeat=len(SPEAKING)):
         known = {claim: decision for claim, decision in zip(SPEAKING, given, strict=True) if decision is not None}
@@ -113,8 +115,30 @@ def test_what_to_use_instead_rests_on_what_was_measured() -> None:
     words, decision = answer(verdicts(**{**ALL_YES, "C2": "no", "S13": "no"})).instead
     assert words.startswith("To explore the corpus, read the polarity scores")
     assert decision.startswith("To explain one decision, read the contributions α·z")
-    assert "provably fewest units" in decision
-    assert answer(verdicts(C1="no", C2="no", S6="no", S13="no")).instead == ()  # nothing sound, no margin measured
+    assert "`heedful erase` shows the provably smallest set that flips it." in decision
+    assert len(answer(verdicts(C1="no", C2="no", S6="no", S13="no")).instead) == 1  # nothing sound to explore
+
+
+def test_where_most_decisions_rest_on_no_part_of_their_text_nothing_is_said_of_decisions() -> None:
+    """S13 counts the decisions that flip before everything is erased, S4 all of them."""
+
+    def counted(claim: str, count: int) -> Verdict:
+        return replace(verdict(claim, "yes"), estimate=Estimate(value=0.9, low=0.8, high=1.0, count=count))
+
+    some = [found for found in verdicts(**ALL_YES) if found.claim != "S13"]
+    few = answer([*some, counted("S13", 311), counted("S4", 1200)]).question("decision")
+    assert few.decision == "not shown"
+    assert " That is of 311 of 1,200 decisions: " in few.words
+    assert few.words.endswith("Of so few, nothing is said of decisions at large.")
+    most = answer([*some, counted("S13", 900), counted("S4", 1200)]).question("decision")
+    assert (most.decision, most.words.endswith("rest on no part of their text.")) == ("yes", True)
+    every = answer([*some, counted("S13", 1200), counted("S4", 1200)]).question("decision")
+    assert "decisions: the others" not in every.words
+
+
+def test_sentences_have_the_weights_in_a_hierarchical_model() -> None:
+    found = answer(verdicts(**ALL_YES), unit="sentences")
+    assert found.uses[1].words == "The sentences with the largest weights in a text are mostly those that decided it."
 
 
 def test_a_hierarchical_model_has_no_weights_of_words_and_still_an_answer() -> None:

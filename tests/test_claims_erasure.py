@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,6 +11,8 @@ from heedful.analysis.statistics import paired_difference
 from heedful.claims import CLAIMS, Decision, Verdict, judge
 from heedful.claims.erasure import COMPARING, FASTER_SHARE, OF_ONE_MODEL
 from heedful.claims.kinds import FEWEST
+from heedful.studies.serrano2019.measures import measure
+from heedful.traces import Trace
 from tests.erasure_tables import Tables, erased, flips, models, named, rising, same, tops, two_tops
 
 BOTH_WAYS: dict[str, Any] = {"attention": [4, 5] * 50, "gradient": [5, 4] * 50, "product": [3, 3] * 50}
@@ -196,3 +199,42 @@ def test_an_interval_stays_within_what_a_share_can_be() -> None:
 
 def test_the_line_of_the_gradient_is_the_papers() -> None:
     assert pytest.approx(1.6) == FASTER_SHARE / (1 - FASTER_SHARE)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.1, 1.0])
+def test_chance_in_the_place_of_attention_is_not_called_better_than_chance(bias: float) -> None:
+    """Random orders of another seed take attention's place; a bias makes decisions that many orders never flip.
+
+    Of 20 seeds one verdict either way is what an interval of 95 % allows; three would be a bias.
+    """
+    rng = np.random.default_rng(0)
+    trace = Trace.from_arrays(
+        offsets=np.arange(0, 3001, 10),
+        attention_scores=rng.normal(0, 0.1, 3000),
+        polarity_scores=rng.normal(0.4, 1.0, 3000),
+        bias=[bias],
+    )
+    flips = measure(trace, seed=0, rankings=("random", "minimum"))["flips"]
+    found = []
+    for seed in range(1, 21):
+        other = measure(trace, seed=seed, orders=1, rankings=("random", "minimum"))["flips"]
+        chance = other[other["ranking"] == "random"].assign(ranking="attention")
+        found.append(of("S6", {"flips": pd.concat([flips, chance], ignore_index=True)}).decision)
+    assert found.count("not shown") >= 18
+
+
+def test_what_attention_never_flips_counts_against_it() -> None:
+    """Sixty of a hundred decisions flip sooner by attention than at random, forty never do: 60 % and not 100 %."""
+    table = flips(attention=[3] * 60 + [None] * 40, random=[5] * 100, minimum=[2] * 100)
+    estimate = of("S6", {"flips": table}).estimate
+    assert estimate is not None
+    assert (estimate.value, estimate.count) == (0.6, 100)
+    gradient = of("S5", {"flips": pd.concat([table, flips(gradient=[9] * 100, product=[9] * 100)])}).estimate
+    assert gradient is not None
+    assert gradient.value == 0.4  # where attention never flips, nine of ten units are fewer
+
+
+def test_equal_numbers_count_half() -> None:
+    estimate = of("S6", {"flips": flips(attention=[4] * 100, random=[4] * 100, random_1=[5] * 100)}).estimate
+    assert estimate is not None
+    assert estimate.value == 0.75

@@ -21,6 +21,7 @@ from heedful.claims.erasure_estimates import (
     positive_divergence,
     smaller_difference,
     sooner,
+    sooner_than_chance,
     top_only,
     unmoved,
     wins,
@@ -70,8 +71,8 @@ def test_statistics_of_flips_by_hand() -> None:
     counts = erased_counts(table)
     assert counts["random"].tolist()[:4] == [3, 6, 8, 10]  # an order that never flips counts as all ten units
     assert counts["attention"][:5].isna().tolist() == [False] * 4 + [True]
-    assert wins("gradient", "attention")(table, LEVEL) == share(20, 30)
-    assert wins("attention", "random")(table, LEVEL) == share(20, 30)
+    assert wins("gradient", "attention")(table, LEVEL) == share(30, 40)  # what attention never flips counts as ten
+    assert values(sooner_than_chance("attention")(table, LEVEL)) == pytest.approx((0.55, 50))  # ¼, 1, 1, ½, 0
     assert wins("attention", "product")(table, LEVEL) == share(0, 20)
     assert sooner("gradient", "attention")(table, LEVEL) == share(30, 50)  # the last flips by gradient alone
     assert attained("attention")(table, LEVEL) == share(0, 40)  # the fourth flips with nothing less than all: no merit

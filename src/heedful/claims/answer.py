@@ -14,7 +14,10 @@ from heedful.claims.kinds import Decision, Verdict
 Known = Mapping[str, Decision]
 
 SOUND, SCORES, TEXTS = "C1", "C2", "C8b"
-CHANCE, LEADS, GRADIENT, MARGIN = "S6", "S13", "S5", "S9d"
+CHANCE, LEADS, GRADIENT, ALL_TEXTS = "S6", "S13", "S5", "S4"
+
+FEWEST_DECISIONS = 0.5
+"""So large a part of the decisions must rest on parts of their texts for the answer to speak of decisions at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +57,14 @@ class Answer:
         return asdict(self)
 
 
-def answer(verdicts: Sequence[Verdict]) -> Answer:
-    """The answer that these verdicts give, and no others."""
+def answer(verdicts: Sequence[Verdict], *, unit: str = "words") -> Answer:
+    """The answer that these verdicts give, and no others; `unit` is what has the weights, words or sentences."""
     known = {verdict.claim: verdict.decision for verdict in verdicts}
-    corpus, decision = _corpus(known), _decision(known)
+    corpus, decision = _corpus(known), _decision(known, _resting(verdicts))
     return Answer(
         headline=_HEADLINES[_doubtful(known), corpus.decision, decision.decision],
         questions=(corpus, decision),
-        uses=tuple(_uses(corpus.decision, decision.decision)),
+        uses=tuple(_uses(corpus.decision, decision.decision, unit)),
         instead=tuple(_instead(corpus.decision, decision.decision, known)),
     )
 
@@ -91,15 +94,23 @@ def _corpus(known: Known) -> Question:
     )
 
 
-def _decision(known: Known) -> Question:
+def _resting(verdicts: Sequence[Verdict]) -> tuple[int, int] | None:
+    """How many decisions flip before everything is erased, and of how many; None where that was not measured."""
+    counts = {verdict.claim: verdict.estimate.count for verdict in verdicts if verdict.estimate is not None}
+    return (counts[LEADS], counts[ALL_TEXTS]) if {LEADS, ALL_TEXTS} <= set(counts) else None
+
+
+def _decision(known: Known, resting: tuple[int, int] | None) -> Question:
     rests_on = tuple(name for name in (CHANCE, LEADS) if name in known)
     parts = [known[name] for name in rests_on]
     guide = _GUIDE[known[GRADIENT]] if GRADIENT in known else ""
+    few = resting is not None and resting[0] < FEWEST_DECISIONS * resting[1]
+    said = "" if resting is None or resting[0] == resting[1] else _RESTING.format(some=resting[0], all=resting[1])
     return Question(
         name="decision",
         question="For one decision, does attention find what decided it?",
-        decision=_all_of(parts) if len(parts) == 2 else "not shown",
-        words=f"{_joined(rests_on, parts)}{guide}",
+        decision=_all_of(parts) if len(parts) == 2 and not few else "not shown",
+        words=f"{_joined(rests_on, parts)}{guide}{said}{_FEW_REST if few else ''}",
         rests_on=(*rests_on, GRADIENT) if GRADIENT in known else rests_on,
     )
 
@@ -118,7 +129,7 @@ _UNSOUND: Mapping[Decision, str] = {
     "no": "The model itself is in doubt: words that clearly belong to a class do not reliably push towards it, so that "
     "there is nothing sound for attention to point at.",
     "not shown": "Too little is known of what the model uses: the words that clearly belong to a class are too few, or "
-    "push towards it too unreliably, to judge attention by them. More texts would help.",
+    "push towards it too unreliably, to judge attention by them.",
 }
 
 _SAID: Mapping[str, Mapping[Decision, str]] = {
@@ -143,6 +154,12 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
         "not shown": "whether the most attended units hold most of what decides is not shown",
     },
 }
+
+_RESTING = (
+    " That is of {some:,} of {all:,} decisions: the others flip only when everything is erased, or never, and rest on "
+    "no part of their text."
+)
+_FEW_REST = " Of so few, nothing is said of decisions at large."
 
 _GUIDE: Mapping[Decision, str] = {
     "yes": " The gradient is the better guide.",
@@ -187,11 +204,11 @@ _HEADLINES: Mapping[tuple[bool, Decision, Decision], str] = {
 }
 
 
-def _uses(corpus: Decision, decision: Decision) -> Sequence[Use]:
+def _uses(corpus: Decision, decision: Decision, unit: str) -> Sequence[Use]:
     justify: Decision = "no" if decision == "no" else "not shown"
     return (
         Use(purpose="explore the corpus", decision=corpus, words=_EXPLORE[corpus]),
-        Use(purpose="explain one decision", decision=decision, words=_EXPLAIN[decision]),
+        Use(purpose="explain one decision", decision=decision, words=_EXPLAIN[decision].format(unit=unit)),
         Use(purpose="justify a decision", decision=justify, words=_JUSTIFY[justify]),
     )
 
@@ -202,9 +219,9 @@ _EXPLORE: Mapping[Decision, str] = {
     "not shown": "Do not rest on a list of the words with the largest attention scores.",
 }
 _EXPLAIN: Mapping[Decision, str] = {
-    "yes": "The words with the largest weights in a text are mostly those that decided it.",
-    "no": "The words with the largest weights in a text are often not those that decided it.",
-    "not shown": "Do not rest on the words with the largest weights in a text.",
+    "yes": "The {unit} with the largest weights in a text are mostly those that decided it.",
+    "no": "The {unit} with the largest weights in a text are often not those that decided it.",
+    "not shown": "Do not rest on the {unit} with the largest weights in a text.",
 }
 _JUSTIFY: Mapping[Decision, str] = {
     "no": "What does not explain a decision does not justify it.",
@@ -216,11 +233,9 @@ def _instead(corpus: Decision, decision: Decision, known: Known) -> Sequence[str
     found = []
     if corpus != "yes" and known.get(SOUND) == "yes":
         found.append("To explore the corpus, read the polarity scores: what a word pushes towards, wherever it stands.")
-    if decision != "yes" and MARGIN in known:
-        least = {
-            "yes": "Erased in their order decisions nearly always flip with the provably fewest units.",
-            "no": "Beside them stands the provably smallest set of units that flips the decision.",
-            "not shown": "Beside them stands the provably smallest set of units that flips the decision.",
-        }[known[MARGIN]]
-        found.append(f"To explain one decision, read the contributions α·z, what each word gave to it. {least}")
+    if decision != "yes" and known:
+        found.append(
+            "To explain one decision, read the contributions α·z, what each part of the text gave to it; `heedful "
+            "erase` shows the provably smallest set that flips it."
+        )
     return found

@@ -18,6 +18,7 @@ from heedful.claims.erasure_estimates import (
     positive_divergence,
     smaller_difference,
     sooner,
+    sooner_than_chance,
     top_only,
     unmoved,
     wins,
@@ -45,11 +46,11 @@ GRADIENT_TOP_FLIPS_LESS = (14, 24)
 
 _FEW = (
     f"There are too few texts to tell: {FEWEST} of two units or more are needed on which the erasures differ. More "
-    "test texts would help."
+    "test texts may help."
 )
 _UNFLIPPED = (
     f"There are too few texts to tell: {FEWEST} are needed whose decision flips before all is erased. More test texts "
-    "would help."
+    "may help."
 )
 _NONE = "This compares models, and the tables do not hold those that it takes"
 _MODELS = f"{_NONE}, or too few texts on which they can be compared."
@@ -89,7 +90,7 @@ CLAIMS = (
             "smaller gap between the two weights; that is too close to the line of 70 %, or rests on too few texts.",
         },
         silence=f"There are too few texts to tell: {FEWEST} are needed in which a random unit mattered more, and "
-        f"{FEWEST} in which the most attended did. More test texts would help.",
+        f"{FEWEST} in which the most attended did. More test texts may help.",
         sides=("texts where the top unit mattered more", "texts where the random one did"),
     ),
     Claim(
@@ -178,17 +179,17 @@ CLAIMS = (
     Claim(
         name="S6",
         statement="Attention finds smaller sets of units that flip the decision than chance does.",
-        statistic="share of wins of attention over random orders where counts differ",
+        statistic="P(attention flips the decision with fewer units than a random order), equal numbers counting half",
         threshold=0.5,
         needs=("flips",),
-        estimate=over_runs("flips", wins("attention", "random")),
+        estimate=over_runs("flips", sooner_than_chance("attention")),
         words={
             "yes": "Attention is better than chance: by attention the decision flips with fewer units than in "
-            "random order in {found.value:.1%} of the texts where they differ.",
-            "no": "Attention is no better than chance: by attention the decision flips with fewer units "
-            "than in random order in only {found.value:.1%} of the texts where they differ.",
+            "random order in {found.value:.1%} of all comparisons (50 % is chance).",
+            "no": "Attention is worse than chance: by attention the decision flips with fewer units than in random "
+            "order in only {found.value:.1%} of all comparisons (50 % is chance).",
             "not shown": "By attention the decision flips with fewer units than in random order in {found.value:.1%} "
-            "of the texts where they differ; that cannot be told from half.",
+            "of all comparisons; that cannot be told from chance, 50 %.",
         },
         silence=_FEW,
         sides=("texts",),
@@ -279,7 +280,7 @@ CLAIMS = (
             words={
                 "yes": f"{title} {often} finds a smallest explanation: in {{found.value:.1%}} of the texts no fewer "
                 "units would flip the decision.",
-                "no": f"{title} does not find the smallest explanations: only in {{found.value:.1%}} of the "
+                "no": f"{title} does not {often} find a smallest explanation: in {{found.value:.1%}} of the "
                 "texts no fewer units would flip the decision.",
                 "not shown": f"{title} finds a smallest explanation in {{found.value:.1%}} of the texts; that is too "
                 f"close to the line of {threshold:.0%}, or rests on too few texts, to call.",
@@ -303,9 +304,11 @@ CLAIMS = (
         estimate=over_runs("flips", lead_taken("attention")),
         words={
             "yes": "Decisions rest on what is attended to: without the most attended units, as many as are provably "
-            "enough to flip it, a decision loses {found.value:.1%} of its lead in the mean.",
+            "enough to flip it, a decision loses {found.value:.1%} of its lead in the mean (one that grows counts as "
+            "none lost).",
             "no": "Decisions rest on other units than the most attended ones: without these, as many as are provably "
-            "enough to flip it, a decision loses only {found.value:.1%} of its lead in the mean.",
+            "enough to flip it, a decision loses only {found.value:.1%} of its lead in the mean (one that grows counts "
+            "as none lost).",
             "not shown": "Without the most attended units, as many as are provably enough to flip it, a decision loses "
             "{found.value:.1%} of its lead in the mean; that is too close to the line of 75 %, or rests on too few "
             "texts, to call.",

@@ -25,6 +25,8 @@ from heedful.errors import InputError
 PAPERS = ("attention", "gradient", "product", "random")
 """The rankings of the paper."""
 
+CHANCE = "random"
+
 BINS = 10
 """Tenths of the range of Δα, in which the medians of ΔJS are taken."""
 
@@ -105,36 +107,66 @@ def check_same_instances(one: "pd.Index[int]", other: "pd.Index[int]") -> None:
         )
 
 
-def erased_counts(run: pd.DataFrame, column: str = "erased", *, chance: str = "mean") -> pd.DataFrame:
+def erased_counts(run: pd.DataFrame, column: str = "erased") -> pd.DataFrame:
     """A column of `flips` by instance and ranking, for more than one unit, null where a ranking does not flip.
 
-    Of random orders the mean or the median (`chance`), each that does not flip counting as everything erased
-    (`heedful.analysis.quality`).
+    Of random orders the mean, each that does not flip counting as everything erased (`heedful.analysis.quality`).
     """
-    several = run[run["units"] > 1]
-    orders = several.set_index("instance").groupby(["ranking", "order"], sort=False)
-    parts = [part.index for _, part in orders]
-    for part in parts:
-        check_same_instances(parts[0], part)
+    several = _several(run)
     random = several["ranking"].map(by_chance)
     rows = several.where(~random, with_everything_erased(several))
     values = pd.Series(rows[column].to_numpy(np.float64, na_value=np.nan), index=rows.index)
-    return values.groupby([several["instance"], several["ranking"]], sort=False).agg(chance).unstack("ranking")
+    return values.groupby([several["instance"], several["ranking"]], sort=False).mean().unstack("ranking")
+
+
+def _several(run: pd.DataFrame) -> pd.DataFrame:
+    """The rows of more than one unit, which must be of the same instances in every ranking and order."""
+    several = run[run["units"] > 1]
+    parts = [part.index for _, part in several.set_index("instance").groupby(["ranking", "order"], sort=False)]
+    for part in parts:
+        check_same_instances(parts[0], part)
+    return several
+
+
+def _orders(run: pd.DataFrame) -> pd.DataFrame:
+    """How many units go by instance, and by ranking and order, where anything flips the decision.
+
+    What a ranking does not flip counts as everything erased, whether chance made the ranking or not: to leave out
+    where one of two fails would be to its favour.
+    """
+    several = _several(run)
+    able = several.loc[(several["ranking"] == "minimum") & several["erased"].notna(), "instance"]
+    rows = several[several["instance"].isin(able)] if "minimum" in set(several["ranking"]) else several
+    filled = rows["erased"].fillna(rows["units"]).astype(float)
+    return filled.groupby([rows["instance"], rows["ranking"], rows["order"]], sort=False).first().unstack([1, 2])
 
 
 def wins(first: str, second: str) -> OfRun:
-    """Of the instances that two rankings flip after different numbers of units, the share where `first` needs fewer.
+    """Of the instances in which two rankings erase different numbers of units, the share where `first` needs fewer."""
 
-    Of random orders the median counts: an order that is itself one of chance is as often below as above it, which is
-    not so of their mean.
+    def of_run(run: pd.DataFrame, level: float) -> Estimate | None:
+        counts = _orders(run)
+        if not {first, second} <= set(counts.columns.get_level_values(0)):
+            return None
+        one, other = (counts[name].to_numpy()[:, 0] for name in (first, second))
+        return _share(int((one < other).sum()), int((one != other).sum()), level)
+
+    return of_run
+
+
+def sooner_than_chance(ranking: str) -> OfRun:
+    """P(the ranking needs fewer units than a random order), equal numbers counting half: a half where it is chance.
+
+    The mean over instances of the mean over random orders.
     """
 
     def of_run(run: pd.DataFrame, level: float) -> Estimate | None:
-        counts = erased_counts(run, chance="median")
-        if not {first, second} <= set(counts):
+        counts = _orders(run)
+        if not {ranking, CHANCE} <= set(counts.columns.get_level_values(0)) or len(counts) < FEWEST:
             return None
-        fewer, more = int((counts[first] < counts[second]).sum()), int((counts[first] > counts[second]).sum())
-        return _share(fewer, fewer + more, level)
+        own, random = counts[ranking].to_numpy()[:, :1], counts[CHANCE].to_numpy()
+        scores = ((own < random) + 0.5 * (own == random)).mean(1)
+        return bounded_mean(scores, low=0.0, high=1.0, level=level)
 
     return of_run
 

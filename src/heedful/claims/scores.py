@@ -120,7 +120,7 @@ CLAIMS = (
     ),
     Claim(
         name="C8b",
-        statement="Polarity tokens get more than an even share of the attention on test text, neutral tokens less.",
+        statement="Against an even share of a test text's attention, polarity tokens get more than neutral tokens.",
         statistic="AUC of mean test attention over an even share (α · n), polar against neutral tokens",
         threshold=0.7,
         needs=("weights",),

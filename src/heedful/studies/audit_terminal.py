@@ -10,7 +10,7 @@ from heedful.claims import Verdict
 from heedful.claims.answer import Answer
 from heedful.studies.audit import Audit
 from heedful.studies.audit_erasure import shown_table
-from heedful.studies.examine import CLAIMS
+from heedful.studies.examine import ON_WORDS
 from heedful.studies.verdict_lines import INDENT, mark, print_below, print_verdict
 from heedful.studies.words import accuracy_words
 
@@ -23,7 +23,7 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     for notice in done.notices:
         print_below(screen, Text("note:", "dim"), Text(notice))
     erasure = {verdict.claim for verdict in done.erasure.verdicts}
-    own = [verdict for verdict in done.verdicts if verdict.claim in CLAIMS]
+    own = [verdict for verdict in done.verdicts if verdict.claim in ON_WORDS]
     _print_verdicts(screen, "Attended and used", own)
     screen.print(Text("\nErase attention", "bold"))
     screen.print(Text(done.erasure.words))

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from heedful.claims import CLAIMS as KNOWN
-from heedful.claims import Verdict, judge
+from heedful.claims import CLAIMS, Verdict, judge
 from heedful.claims.answer import Answer, answer
 from heedful.studies.audit_erasure import ErasedAttention, erase_attention
 from heedful.traces import Trace
 
-CLAIMS = ("C1", "C2", "C8", "C8b")
+ON_WORDS = ("C1", "C2", "C8", "C8b")
 """Judged on the words of the model; those of erasure are judged on its texts."""
 
 
@@ -26,6 +25,6 @@ class Examination:
 
 def examine(tables: Mapping[str, pd.DataFrame], trace: Trace, *, seed: int = 0, unit: str = "words") -> Examination:
     """Judge `tokens` and, where there are any, `weights`, erase the attention of the trace, and answer."""
-    words = judge(tuple(name for name in CLAIMS if set(KNOWN[name].needs) <= set(tables)), tables)
+    words = judge(tuple(name for name in ON_WORDS if set(CLAIMS[name].needs) <= set(tables)), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
-    return Examination(words=words, erased=erased, answer=answer([*words, *erased.verdicts]))
+    return Examination(words=words, erased=erased, answer=answer([*words, *erased.verdicts], unit=unit))
