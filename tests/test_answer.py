@@ -152,3 +152,14 @@ def test_the_answer_is_plain_data_and_speaks_of_known_claims() -> None:
     assert set(row) == {"headline", "questions", "uses", "instead"}
     assert [question["name"] for question in row["questions"]] == ["corpus", "decision"]
     assert set(SPEAKING) <= set(CLAIMS)
+
+
+@pytest.mark.parametrize("decision", ["no", "not shown"])
+def test_a_model_that_is_not_shown_to_beat_guessing_is_not_explained(decision: Decision) -> None:
+    found = answer(verdicts(M1=decision, **ALL_YES))
+    assert found.headline.startswith("Not shown: the model is not shown to do better than always guessing")
+    assert {question.decision for question in found.questions} == {"not shown"}
+    assert {question.rests_on for question in found.questions} == {("M1",)}
+    assert {use.decision for use in found.uses} == {"not shown"}
+    assert found.instead == ()
+    assert answer(verdicts(M1="yes", **ALL_YES)) == answer(verdicts(**ALL_YES))

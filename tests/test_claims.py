@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from heedful.claims import CLAIMS, judge, verdict_table
+from heedful.claims.model import outcomes
 from heedful.claims.scores import right_signs
 from heedful.errors import UnknownName
+from heedful.traces import Trace
 
 
 def tokens(polar_attention: float, *, flip: int = 0, count: int = 100) -> pd.DataFrame:
@@ -104,3 +106,30 @@ def test_every_claim_has_words_for_every_decision() -> None:
 def test_an_unknown_claim_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match=r"There is no claim 'C99'"):
         judge(("C99",), {})
+
+
+def outcome_table(right: str, guessed: str) -> pd.DataFrame:
+    return pd.DataFrame({"right": [mark == "1" for mark in right], "guessed": [mark == "1" for mark in guessed]})
+
+
+def test_a_model_is_compared_with_guessing_on_the_same_texts() -> None:
+    """90 of 100 right against 60 guessed: 30 points more. As many as guessed: nothing shown. Nine texts: too few."""
+    better = outcome_table("1" * 90 + "0" * 10, "1" * 60 + "0" * 40)
+    same = outcome_table("1" * 50 + "0" * 50, "0" * 50 + "1" * 50)
+    worse = outcome_table("1" * 40 + "0" * 60, "1" * 90 + "0" * 10)
+    for table, decision, value in ((better, "yes", 0.3), (same, "not shown", 0.0), (worse, "no", -0.5)):
+        (found,) = judge(("M1",), {"outcomes": table})
+        assert found.estimate is not None
+        assert found.decision == decision
+        assert found.estimate.value == pytest.approx(value)
+    (few,) = judge(("M1",), {"outcomes": outcome_table("1" * 9, "0" * 9)})
+    assert few.decision == "not shown"
+    assert few.words.endswith("There are 9 texts.")
+
+
+def test_outcomes_by_hand() -> None:
+    trace = Trace.from_arrays(
+        offsets=[0, 1, 2], attention_scores=[0.0, 0.0], polarity_scores=[2.0, -2.0], bias=[0.0], labels=[1, 1]
+    )
+    assert trace.labels is not None
+    assert outcomes(trace, trace.labels, 1).to_dict("list") == {"right": [True, False], "guessed": [True, True]}

@@ -170,6 +170,7 @@ def make_report(**changes: object) -> Report:
         "verdicts": [verdict],
         "accuracy": Estimate(value=0.8125, low=0.7, high=0.9, count=1600),
         "baseline": 0.5,
+        "worth": [],
         "pictures": [Picture(title="A picture", caption="See.", svg="<svg></svg>")],
         "strongest": {"positive": pd.DataFrame({"token": ["<br>"], "polarity": ["+1.00"]})},
         "examples": [example],

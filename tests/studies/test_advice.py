@@ -150,6 +150,17 @@ def test_what_cannot_be_told_apart_is_left_alone_and_said() -> None:
     assert words.endswith("It cannot be told from λ = 1; λ = 10 with a penalty on VᵀW of 0.001.")
 
 
+def test_where_no_model_beats_guessing_nothing_is_recommended() -> None:
+    """Coin-flip labels: 49 % with an attention that separates chance words is no reason to take anything."""
+    table = table_of((1.0, 0.0, 0.493, 0.76, 0.04), (10.0, 0.0, 0.48, 0.7, 0.04))
+    found = choose(table, texts=300, given=GIVEN, guessing=0.503)
+    assert not found["chosen"].any()
+    assert advice_words(found, GIVEN, 0.503) == (
+        "Of λ = 1, 10, none is recommended: none does clearly better on the dev texts (49.3% at best) than always "
+        "guessing the commonest class (50.3%)."
+    )
+
+
 def test_work_is_counted_and_not_timed(small_corpus: Corpus) -> None:
     tokens = int(small_corpus.train.offsets[-1])
     assert training_work(SMALL, small_corpus) == tokens * 1 * 4

@@ -5,6 +5,7 @@ import io
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -183,6 +184,20 @@ def test_without_advice_or_a_recording_their_parts_are_left_out(
     assert done.no_advice == "Other λ were not tried: --no-advice was given."
     assert done.no_advice in page
     assert [claim for claim in claims_of(done) if claim[0] == "C"] == ["C1", "C2", "C8", "C8b"]
+
+
+def test_labels_that_are_noise_leave_nothing_to_explain(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{word}" for word in rng.integers(0, 200, 12)) for _ in range(600)]
+    corpus = load_corpus((texts, rng.integers(0, 2, 600).tolist()))
+    done = audit(SMALL, Store(tmp_path), corpus=corpus, advice=True)
+    assert done.answer.headline.startswith("Not shown: the model is not shown to do better than always guessing")
+    assert done.advice is not None
+    assert done.advice.scale is None
+    metrics = done.summary()["metrics"]
+    assert isinstance(metrics, dict)
+    assert metrics["majority_accuracy"] == done.majority
+    assert "M1 The model does better than always guessing" in " ".join(done.report.read_text(encoding="utf-8").split())
 
 
 def test_what_a_sweep_would_take_is_said() -> None:

@@ -51,7 +51,8 @@ def test_rankings_stand_on_the_texts_that_all_but_chance_flip() -> None:
 def test_the_words_set_attention_against_the_minimum() -> None:
     assert erasure_words(FLIPS, summarise(FLIPS), "words") == (
         "Erased from the largest attention weight on, 62.5% of a text's words must go before the decision flips; "
-        "provably 37.5% are enough (medians over 2 texts)."
+        "provably 37.5% are enough (medians over 2 texts). Another 1 never flip along attention, and are not in these "
+        "medians."
     )
     never = flips_of({"attention": [(0, 2, 1), (1, 3, None)], "minimum": [(0, 2, 1), (1, 3, None)]})
     assert erasure_words(never, summarise(never), "sentences").endswith(

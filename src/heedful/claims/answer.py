@@ -6,10 +6,11 @@ where the truth is known is measured by `heedful calibrate`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from heedful.claims.kinds import Decision, Verdict
+from heedful.claims.model import LEARNED
 
 Known = Mapping[str, Decision]
 
@@ -61,12 +62,20 @@ def answer(verdicts: Sequence[Verdict], *, unit: str = "words") -> Answer:
     """The answer that these verdicts give, and no others; `unit` is what has the weights, words or sentences."""
     known = {verdict.claim: verdict.decision for verdict in verdicts}
     corpus, decision = _corpus(known), _decision(known, _resting(verdicts))
+    idle = known.get(LEARNED, "yes") != "yes"
+    if idle:
+        corpus, decision = (_unasked(question) for question in (corpus, decision))
     return Answer(
-        headline=_HEADLINES[_doubtful(known), corpus.decision, decision.decision],
+        headline=_IDLE if idle else _HEADLINES[_doubtful(known), corpus.decision, decision.decision],
         questions=(corpus, decision),
         uses=tuple(_uses(corpus.decision, decision.decision, unit)),
-        instead=tuple(_instead(corpus.decision, decision.decision, known)),
+        instead=() if idle else tuple(_instead(corpus.decision, decision.decision, known)),
     )
+
+
+def _unasked(question: Question) -> Question:
+    """The question where the model is not shown to have learned anything: what it attends to is beside the point."""
+    return replace(question, decision="not shown", words=_NOTHING, rests_on=(LEARNED,))
 
 
 def _all_of(parts: Sequence[Decision]) -> Decision:
@@ -166,6 +175,12 @@ _GUIDE: Mapping[Decision, str] = {
     "no": " The gradient is no better guide.",
     "not shown": "",
 }
+
+_IDLE = (
+    "Not shown: the model is not shown to do better than always guessing the commonest class, so that there may be "
+    "nothing to explain."
+)
+_NOTHING = "The model is not shown to do better than always guessing the commonest class."
 
 _DOUBT = "The model itself is in doubt: words do not reliably push towards their own class. "
 _PLAIN: Mapping[tuple[Decision, Decision], str] = {

@@ -58,6 +58,8 @@ class Report:
     accuracy: Estimate
     baseline: float
     """The accuracy of always guessing the commonest class."""
+    worth: Sequence[Verdict]
+    """Whether the model does better than that."""
     pictures: Sequence[Picture]
     strongest: Mapping[str, pd.DataFrame]
     examples: Sequence[Example]

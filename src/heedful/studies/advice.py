@@ -22,7 +22,7 @@ from heedful.sweep.jobs import SweepEvent
 from heedful.sweep.loop import sweep
 from heedful.sweep.memory import cores
 from heedful.sweep.plan import Plan
-from heedful.text.corpus import Corpus
+from heedful.text.corpus import Corpus, Split
 from heedful.training.events import Observer
 
 SCALES = (1.0, 10.0, 100.0)
@@ -130,13 +130,14 @@ def recommend_scale(
         f"{_named(one)} could not be tried: {why.rstrip('.')}." for one, why in found.items() if isinstance(why, str)
     ]
     given = (settings.model.score_scale, settings.training.alignment_penalty)
-    table = choose(table, texts=len(trials.corpus.dev), given=given)
+    guessing = majority_rate(trials.corpus.dev, commonest_class(trials.corpus))
+    table = choose(table, texts=len(trials.corpus.dev), given=given, guessing=guessing)
     best = table[table["chosen"]]
     return Advice(
         table=table,
         scale=None if best.empty else float(best["scale"].iloc[0]),
         penalty=None if best.empty else float(best["penalty"].iloc[0]),
-        words=" ".join([advice_words(table, given), *said]),
+        words=" ".join([advice_words(table, given, guessing), *said]),
         runs=tuple(one for one in runs if one.settings.training.alignment_penalty == given[1]),
     )
 
@@ -191,15 +192,27 @@ def class_parting(tokens: pd.DataFrame) -> float | None:
     return max((abs(area(one, other) - 0.5) for one, other in itertools.combinations(groups, 2)), default=None)
 
 
-def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float]) -> pd.DataFrame:
+def commonest_class(corpus: Corpus) -> int:
+    """The class that most training texts have."""
+    return int(corpus.train.labels.mode().values)
+
+
+def majority_rate(split: Split, commonest: int) -> float:
+    """The accuracy of always guessing one class."""
+    return float((split.labels == commonest).double().mean())
+
+
+def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float], guessing: float = 0.0) -> pd.DataFrame:
     """The table with the columns `accurate`, `clear`, `tied` and `chosen`.
 
-    `accurate`: dev accuracy within one standard error of the best. `clear`: accurate, and the whole interval of the
+    `accurate`: dev accuracy within one standard error of the best, and more than two above `guessing` always the
+    commonest class. `clear`: accurate, and the whole interval of the
     separation above chance. `tied`: clear, and the separation not below the interval of the best one. Of those tied the
     given combination is chosen, or one without a penalty, or the most accurate: what makes no difference is left alone.
     """
     most = float(table["dev_accuracy"].max())
-    accurate = table["dev_accuracy"] >= most - standard_error(most, texts)
+    error = standard_error(most, texts)
+    accurate = (table["dev_accuracy"] >= most - error) & (most - 2 * error > guessing)
     clear = accurate & (table["separation_low"] > CHANCE)
     chosen = pd.Series(False, index=table.index)
     tied = chosen.copy()
@@ -222,7 +235,7 @@ def standard_error(accuracy: float, texts: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / texts)
 
 
-def advice_words(table: pd.DataFrame, given: tuple[float, float]) -> str:
+def advice_words(table: pd.DataFrame, given: tuple[float, float], guessing: float = 0.0) -> str:
     """The recommendation in plain words."""
     scales = ", ".join(f"{scale:g}" for scale in dict.fromkeys(table["scale"]))
     penalties = "" if table["penalty"].nunique() < 2 else ", each without and with a penalty on VᵀW"
@@ -231,6 +244,12 @@ def advice_words(table: pd.DataFrame, given: tuple[float, float]) -> str:
         return (
             f"Of {tried}, none is recommended: too few words are clearly polar or neutral ({_fewest(table)}) to "
             "compare attention by."
+        )
+    if not table["accurate"].any():
+        most = table["dev_accuracy"].max()
+        return (
+            f"Of {tried}, none is recommended: none does clearly better on the dev texts ({most:.1%} at best) than "
+            f"always guessing the commonest class ({guessing:.1%})."
         )
     if not table["chosen"].any():
         best = _largest(table, table["accurate"])

@@ -13,7 +13,16 @@ from heedful.config import ModelSettings, RunSettings
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import write_report
 from heedful.store import Store
-from heedful.studies.advice import MOST_WORK, SCALES, Advice, recommend_scale, sweep_settings, training_work
+from heedful.studies.advice import (
+    MOST_WORK,
+    SCALES,
+    Advice,
+    commonest_class,
+    majority_rate,
+    recommend_scale,
+    sweep_settings,
+    training_work,
+)
 from heedful.studies.audit_erasure import ErasedAttention
 from heedful.studies.audit_page import Findings, compose
 from heedful.studies.examine import examine
@@ -41,6 +50,10 @@ class Audit:
 
     run: Run
     answer: Answer
+    worth: Sequence[Verdict]
+    """Whether the model does better than guessing."""
+    majority: float
+    """The test accuracy of always guessing the commonest class of the training texts."""
     verdicts: Sequence[Verdict]
     """All of them: of the run, of erasure and of the sweep over λ."""
     erasure: ErasedAttention
@@ -57,7 +70,7 @@ class Audit:
             "report": str(self.report),
             "answer": self.answer.row(),
             "notices": list(self.notices),
-            "metrics": self.run.metrics,
+            "metrics": {**self.run.metrics, "majority_accuracy": self.majority},
             "verdicts": [verdict.row() for verdict in self.verdicts],
             "erasure": {"words": self.erasure.words, "rankings": self.erasure.summary.to_dict("records")},
             "advice": self.advice.summary() if self.advice else None,
@@ -112,9 +125,10 @@ def audit(
     advised, silence = _advise(finished, data, store, advice, workers, observers, watch)
     names = ("tokens", "weights", "history", MOMENTS)
     tables = {name: finished.table(name) for name in names if finished.has(name)}
-    seen = examine(tables, finished.trace(), seed=settings.training.seed, unit=unit)
+    common = commonest_class(data)
+    seen = examine(tables, finished.trace(), commonest=common, seed=settings.training.seed, unit=unit)
     scaled, scaling = _judge_scales(settings.model, data, advised)
-    verdicts = [*seen.words, *seen.erased.verdicts, *scaled]
+    verdicts = [*seen.words, *seen.erased.verdicts, *seen.worth, *scaled]
     folder = out or finished.path
     extra = {**seen.erased.tables, "erasure": seen.erased.summary, "verdicts": verdict_table(verdicts), **scaling}
     for name, table in {**tables, **extra}.items():
@@ -122,6 +136,7 @@ def audit(
     notices = (*finished.notices(data), *left_out_classes(data))
     findings = Findings(
         answer=seen.answer,
+        worth=seen.worth,
         judged=seen.words,
         erased=seen.erased,
         advice=advised,
@@ -134,6 +149,8 @@ def audit(
     return Audit(
         run=finished,
         answer=seen.answer,
+        worth=seen.worth,
+        majority=majority_rate(data.test, common),
         verdicts=verdicts,
         erasure=seen.erased,
         advice=advised,

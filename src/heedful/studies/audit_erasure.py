@@ -66,6 +66,10 @@ def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:
     most, least = (float(rows["median_fraction"][name]) for name in ("attention", MINIMUM))
     never = int(minimum["erased"].isna().sum())
     still = f" {never:,} of {len(minimum):,} decisions never flip, whatever is erased." if never else ""
+    able = minimum.loc[minimum["erased"].notna(), "instance"]
+    attended = flips[(flips["ranking"] == "attention") & flips["instance"].isin(able)]
+    missed = int(attended["erased"].isna().sum())
+    still += f" Another {missed:,} never flip along attention, and are not in these medians." if missed else ""
     return (
         f"Erased from the largest attention weight on, {most:.1%} of a text's {unit} must go before the decision "
         f"flips; provably {least:.1%} are enough (medians over {count:,} texts).{still}"

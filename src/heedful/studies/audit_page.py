@@ -24,7 +24,7 @@ from heedful.pipeline import Run, environment
 from heedful.report.page import Part, Picture, Report
 from heedful.report.strips import Example, make_example, telling_instances, word_pieces
 from heedful.report.timeline import timeline
-from heedful.studies.advice import Advice
+from heedful.studies.advice import Advice, commonest_class, majority_rate
 from heedful.studies.audit_erasure import ErasedAttention, shown_table
 from heedful.studies.moments import TABLE as MOMENTS
 from heedful.text.corpus import Corpus
@@ -38,6 +38,7 @@ class Findings:
     """What an audit found and its page shows."""
 
     answer: Answer
+    worth: Sequence[Verdict]
     judged: Sequence[Verdict]
     """Of the audited run."""
     erased: ErasedAttention
@@ -63,7 +64,8 @@ def compose(finished: Run, corpus: Corpus, findings: Findings, figures: Path) ->
             high=metrics["test_accuracy_high"],
             count=len(corpus.test),
         ),
-        baseline=float((corpus.test.labels == corpus.train.labels.mode().values).double().mean()),
+        baseline=majority_rate(corpus.test, commonest_class(corpus)),
+        worth=findings.worth,
         pictures=_draw(tables, figures, naming),
         naming=naming,
         erasure=_erasure_part(findings.erased),

@@ -19,7 +19,9 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     """Everything in plain words; what comes from the data is shown as it is."""
     screen = console or Console(highlight=False)
     _print_answer(screen, done.answer)
-    screen.print(Text(f"\ntest accuracy {accuracy_words(done.run.metrics)}"))
+    guessing = f"always guessing the commonest class: {100 * done.majority:.1f} %"
+    screen.print(Text(f"\ntest accuracy {accuracy_words(done.run.metrics)}; {guessing}"))
+    _print_verdicts(screen, "", done.worth)
     for notice in done.notices:
         print_below(screen, Text("note:", "dim"), Text(notice))
     erasure = {verdict.claim for verdict in done.erasure.verdicts}
@@ -31,7 +33,7 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     _print_verdicts(screen, "", [verdict for verdict in done.verdicts if verdict.claim in erasure])
     screen.print(Text("\nWhich λ?", "bold"))
     screen.print(Text(done.advice.words if done.advice else done.no_advice))
-    named = {verdict.claim for verdict in own} | erasure
+    named = {verdict.claim for verdict in (*own, *done.worth)} | erasure
     _print_verdicts(screen, "", [verdict for verdict in done.verdicts if verdict.claim not in named])
     screen.print()
     screen.print(f"report {done.report}", soft_wrap=True, markup=False, emoji=False)
