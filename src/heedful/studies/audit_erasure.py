@@ -91,7 +91,7 @@ def _of_decisions(rows: pd.DataFrame) -> dict[str, object]:
         "texts": len(tables[MINIMUM]),
         "resting": len(minimum),
         "found": single_decisions(judged, len(minimum), len(tables[MINIMUM])),
-        "sooner": sooner.value if sooner else None,
+        "sooner": sooner.value if sooner else float("nan"),
         "lead_taken": attended["lead_taken"].mean(),
         "median_fraction": attended["fraction"].median(),
         "median_minimum": minimum["fraction"].median(),
