@@ -197,7 +197,9 @@ def test_labels_that_are_noise_leave_nothing_to_explain(tmp_path: Path) -> None:
     metrics = done.summary()["metrics"]
     assert isinstance(metrics, dict)
     assert metrics["majority_accuracy"] == done.majority
-    assert "M1 The model tells the classes apart better than guessing" in " ".join(done.report.read_text(encoding="utf-8").split())
+    assert "M1 The model tells the classes apart better than guessing" in " ".join(
+        done.report.read_text(encoding="utf-8").split()
+    )
 
 
 def test_what_a_sweep_would_take_is_said() -> None:
