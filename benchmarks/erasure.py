@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from heedful.analysis.erasure import first_flips
-from heedful.analysis.flipsets import minimum_flips
+from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.rankings import ranked
 from heedful.traces import Trace
 

@@ -10,7 +10,7 @@ from heedful.version import __version__
 
 if TYPE_CHECKING:
     from heedful.analysis.erasure import first_flips, single_erasure
-    from heedful.analysis.flipsets import minimum_flips, verify_flip
+    from heedful.analysis.minimum import minimum_flips, verify_flip
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
     from heedful.models.checkpoint import load_model, save_model
@@ -36,12 +36,12 @@ _HOMES = {
     "flow_terms": "heedful.probes.flow",
     "load_corpus": "heedful.text.datasets",
     "load_model": "heedful.models.checkpoint",
-    "minimum_flips": "heedful.analysis.flipsets",
+    "minimum_flips": "heedful.analysis.minimum",
     "save_model": "heedful.models.checkpoint",
     "single_erasure": "heedful.analysis.erasure",
     "token_scores": "heedful.probes.scores",
     "trace": "heedful.tracing",
-    "verify_flip": "heedful.analysis.flipsets",
+    "verify_flip": "heedful.analysis.minimum",
 }
 
 __all__ = [

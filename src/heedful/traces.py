@@ -36,7 +36,7 @@ MOST_STRIPS = 3
 """Instances that a notebook shows."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
     """What a classifier with attention and an affine readout did on each instance, unit by unit.
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from heedful.analysis import decisions as deciding
-from heedful.analysis import remains
+from heedful.analysis import erasure
 from heedful.analysis.blocks import each
 from heedful.analysis.erasure import erase, first_flips, js_divergence, single_erasure
-from heedful.analysis.flipsets import minimum_flips
+from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.rankings import RANKINGS, ranked
 from heedful.errors import InputError, UnknownName
 from heedful.traces import Trace
@@ -155,18 +155,33 @@ def test_whole_numbers_decide_as_floating_point_does(
     """Everything in doubt goes the exact way; the tables stay the same."""
     trace, same = (make(seed, instances=20, longest=9) for _ in range(2))
     expected = [first_flips(trace, name) for name in RANKINGS]
-    monkeypatch.setattr(remains, "rounding", lambda lengths: lengths.double() + 1e6)
+    monkeypatch.setattr(erasure, "rounding", lambda lengths: lengths.double() + 1e6)
     for name, table in zip(RANKINGS, expected, strict=True):
         pd.testing.assert_frame_equal(first_flips(same, name), table)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_logarithms_decide_as_linear_sums_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_as_powers_decide_as_weights_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instances whose weights are said to underflow go the way of mantissas and exponents."""
     trace, same = (random_trace(seed, instances=20, longest=12, spread=3.0) for _ in range(2))
     expected = [first_flips(trace, name) for name in RANKINGS]
-    monkeypatch.setattr(deciding, "USUAL_MAGNITUDES", (2.0, 1.0))
+    monkeypatch.setattr(deciding, "LARGEST_SPAN", 0.0)
     for name, table in zip(RANKINGS, expected, strict=True):
         pd.testing.assert_frame_equal(first_flips(same, name), table)
+
+
+@pytest.mark.parametrize("size", [1e-280, 1e-30, 1e30, 1e280])
+def test_polarity_scores_of_any_size_decide_alike(size: float) -> None:
+    trace = random_trace(1, instances=30, longest=12, spread=2.0)
+    sized = Trace.from_arrays(
+        offsets=trace.offsets,
+        attention_scores=trace.attention_scores,
+        polarity_scores=trace.polarity_scores * size,
+        bias=trace.bias * size,
+    )
+    for name in ("attention", "margin", "polarity"):
+        assert counts(first_flips(trace, name)) == counts(first_flips(sized, name))
+    assert counts(minimum_flips(trace)) == counts(minimum_flips(sized))
 
 
 @given(seed=st.integers(0, 10**6), shift=st.floats(-500, 500), spread=st.sampled_from([0.5, 20.0, 900.0]))

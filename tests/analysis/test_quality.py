@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from heedful.analysis.erasure import first_flips
-from heedful.analysis.flipsets import minimum_flips
+from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.quality import (
     flip_summary,
     fraction_distribution,

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from heedful.analysis.erasure import first_flips, single_erasure
-from heedful.analysis.flipsets import minimum_flips
+from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.statistics import share
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.config import RunSettings

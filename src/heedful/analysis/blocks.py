@@ -62,17 +62,6 @@ def blocks(offsets: Int[Tensor, " bounds"], rows: Int[Tensor, " rows"]) -> Itera
         yield Block(rows=rows[some], units=units, inside=inside, full=bool(lengths[-1] == lengths[0]))
 
 
-def endings(
-    block: Block, order: Int[Tensor, "rows width"], remaining: Int[Tensor, " rows"]
-) -> Iterator[tuple[Int[Tensor, " some"], Block]]:
-    """The last units of each row of an order, so many of each, backwards; and which rows they are."""
-    lengths = block.inside.sum(1)
-    for some, widths in _similar(remaining):
-        places, inside = _grid(widths)
-        units = order[some].gather(1, lengths[some][:, None] - 1 - places)
-        yield some, Block(rows=block.rows[some], units=units, inside=inside, full=bool(widths[-1] == widths[0]))
-
-
 def _similar(lengths: Int[Tensor, " rows"]) -> Iterator[tuple[Int[Tensor, " some"], Int[Tensor, " some"]]]:
     """Numbers and lengths of the rows that have any, longest first, cut where they become too many or too short.
 

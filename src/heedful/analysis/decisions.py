@@ -6,9 +6,11 @@ in this package is a function of the remaining set alone, never of the order in 
 rounding can tell are repeated exactly, so ties are ties and no ranking beats the minimum by an accident of rounding.
 """
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -25,7 +27,6 @@ T = TypeVar("T")
 
 NEVER = torch.iinfo(torch.int64).max
 LARGEST_SPAN = 600.0
-USUAL_MAGNITUDES = (1e-30, 1e30)
 # A gap between scores that no sum of doubles can bridge: larger ones change no decision and are shortened to it.
 LARGEST_GAP = 2_000.0
 DIGITS = 53
@@ -33,15 +34,14 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 def once_per_trace(function: Callable[[Trace], T]) -> Callable[[Trace], T]:
-    """Keep the result with the trace, as its own cached properties are: it is needed by every analysis of it."""
-    name = f"_{function.__name__}"
+    """Keep the result for as long as the trace lives: it is needed by every analysis of it."""
+    kept: WeakKeyDictionary[Trace, T] = WeakKeyDictionary()
 
     @wraps(function)
     def remembered(trace: Trace) -> T:
-        if name not in vars(trace):
-            vars(trace)[name] = function(trace)
-        result: T = vars(trace)[name]
-        return result
+        if trace not in kept:
+            kept[trace] = function(trace)
+        return kept[trace]
 
     return remembered
 
@@ -114,6 +114,11 @@ def magnitude(trace: Trace) -> float:
     return max(-float(low), float(high)) + float(trace.bias.abs().max())
 
 
+def unit_scale(trace: Trace) -> float:
+    """A power of two that brings polarity scores of any size near one, so that no product over- or underflows."""
+    return 2.0 ** -max(math.frexp(magnitude(trace))[1], -1000)
+
+
 @once_per_trace
 def wide(trace: Trace) -> Bool[Tensor, " instances"]:
     """Where max a − min a, over the units that have a weight at all, is so large that weights underflow."""
@@ -126,26 +131,26 @@ def wide(trace: Trace) -> Bool[Tensor, " instances"]:
 
 
 @once_per_trace
-def linear(trace: Trace) -> Bool[Tensor, " instances"]:
-    """Where neither the weights nor their products with polarity scores underflow or overflow: linear sums will do."""
-    usual = magnitude(trace) == 0 or USUAL_MAGNITUDES[0] < magnitude(trace) < USUAL_MAGNITUDES[1]
-    return ~wide(trace) & usual
+def weight_powers(trace: Trace) -> tuple[Numbers, Numbers]:
+    """Mantissas and exponents of the weights, mantissa · 2^exponent, up to a factor of each instance.
+
+    The weights themselves and zeros, but for instances whose weights underflow.
+    """
+    mantissas, exponents = trace.attention_weights.numpy(force=True), np.zeros(len(trace.segments), np.int64)
+    under = wide(trace).nonzero().squeeze(1).tolist()
+    mantissas = mantissas.copy() if under else mantissas
+    for where in map(trace.instance, under):
+        scores = trace.attention_scores[where].numpy(force=True)
+        alive = np.isfinite(scores)
+        mantissas[where] = 0.0
+        mantissas[where][alive], exponents[where][alive] = _powers(scores[alive])
+    return mantissas, exponents
 
 
 @once_per_trace
-def linear_blocks(trace: Trace) -> tuple[Block, ...]:
-    """All instances for which linear sums will do."""
-    return tuple(blocks(trace.offsets, linear(trace).nonzero().squeeze(1)))
-
-
-@once_per_trace
-def log_blocks(trace: Trace) -> tuple[Block, ...]:
-    """All other instances."""
-    return tuple(blocks(trace.offsets, (~linear(trace)).nonzero().squeeze(1)))
-
-
 def all_blocks(trace: Trace) -> tuple[Block, ...]:
-    return linear_blocks(trace) + log_blocks(trace)
+    """All instances, those of similar length side by side."""
+    return tuple(blocks(trace.offsets, torch.arange(len(trace), device=trace.offsets.device)))
 
 
 def exact_decision(trace: Trace, instance: int, erased: Bool[Tensor, " units"]) -> int:
@@ -161,18 +166,10 @@ def exact_terms(trace: Trace, instance: int) -> Numbers:
     where = trace.instance(instance)
     polarity = trace.polarity_scores[where].numpy(force=True)
     grid = _integers(*np.frexp(np.vstack([polarity, trace.bias.numpy(force=True)])))
-    terms: Numbers = _exact_weights(trace, where)[:, None] * (grid[:-1] + grid[-1])
+    mantissas, exponents = (part[where] for part in weight_powers(trace))
+    digits, more = np.frexp(mantissas)
+    terms: Numbers = _integers(digits, exponents + more)[:, None] * (grid[:-1] + grid[-1])
     return terms
-
-
-def _exact_weights(trace: Trace, where: slice) -> Numbers:
-    scores = trace.attention_scores[where].numpy(force=True)
-    alive = np.isfinite(scores)
-    if np.ptp(scores[alive]) <= LARGEST_SPAN:
-        return _integers(*np.frexp(trace.attention_weights[where].numpy(force=True)))
-    mantissas, exponents = np.zeros(len(scores)), np.zeros(len(scores), np.int64)
-    mantissas[alive], exponents[alive] = _powers(scores[alive])
-    return _integers(mantissas, exponents)
 
 
 def _powers(scores: Numbers) -> tuple[Numbers, Numbers]:

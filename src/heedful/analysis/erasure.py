@@ -2,11 +2,13 @@
 
     logits(S) = b + Σ_{i∉S} α_i z_i / Σ_{i∉S} α_i          all erased: logits = b
 
-All prefixes of all instances come from one sort and one reversed sum per instance; no model is called. Floating point
-decides where it can tell (linear sums, or logarithms where the weights underflow), whole numbers where it cannot.
+All prefixes of all instances come from one sort and one reversed sum per instance; no model is called. Sums run from
+the last remaining unit backwards, so that nothing cancels, relative to the largest weight so far, so that nothing
+underflows that matters. Floating point decides where it can tell, whole numbers where it cannot.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,15 +16,37 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, each, one_thread
-from heedful.analysis.decisions import EPSILON, NEVER, all_blocks, decisions, erased_logits, linear, settled
+from heedful.analysis import loops
+from heedful.analysis.blocks import Block, each, one_thread, shares_of_rows
+from heedful.analysis.decisions import (
+    EPSILON,
+    NEVER,
+    all_blocks,
+    decisions,
+    erased_logits,
+    exact_terms,
+    magnitude,
+    once_per_trace,
+    rounding,
+    settled,
+    unit_scale,
+    weight_powers,
+)
 from heedful.analysis.rankings import Ranking, ranked, ranked_units, ranking
-from heedful.analysis.remains import Flips, exact_flip, linear_flips, log_flips, reaches
 from heedful.errors import InputError
 from heedful.traces import Trace
 
 # The stream of chance for the other unit; the orders of the random ranking are 0, 1, ….
 OTHER_UNIT = 2**32 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flips:
+    """How many units are erased at the first flip (or NEVER), the class after it, and the weight erased."""
+
+    erased: Int[Tensor, " instances"]
+    flipped_to: Int[Tensor, " instances"]
+    mass: Float[Tensor, " instances"]
 
 
 def erase(trace: Trace, instance: int, positions: Sequence[int]) -> Float[Tensor, " classes"]:
@@ -108,12 +132,59 @@ def _first_flips(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) 
 
 def _flips_of(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Flips:
     """Of the instances of a block, their units in this order."""
-    flips, doubtful = (linear_flips if linear(trace)[block.rows[0]] else log_flips)(trace, block, order)
+    flips, doubtful = _summed_flips(trace, block, order)
     for row in doubtful.nonzero().squeeze(1).tolist():
-        flips.erased[row], flips.flipped_to[row] = exact_flip(trace, int(block.rows[row]), order[row])
+        flips.erased[row], flips.flipped_to[row] = _exact_flip(trace, int(block.rows[row]), order[row])
         gone = order[row, : min(int(flips.erased[row]), int(trace.lengths[block.rows[row]]))]
         flips.mass[row] = trace.attention_weights[gone].sum()
     return flips
+
+
+def _summed_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> tuple[Flips, Bool[Tensor, " rows"]]:
+    """The first flip of every row of an order, and where rounding could decide; by sums of α_i (z_ik + b_k)."""
+    rows = len(order)
+    found = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows), np.empty(rows, np.bool_)
+    lengths = trace.lengths[block.rows]
+    doubts = rounding(lengths) * magnitude(trace)
+    scale, own = unit_scale(trace), (order, trace.offsets[block.rows], lengths, decisions(trace)[block.rows])
+    limits = (doubts * scale, (reaches(trace)[block.rows] + doubts) * scale)
+    shared = (trace.attention_weights, trace.polarity_scores, trace.bias)
+    loops.first_flips(
+        *(tensor.numpy(force=True) for tensor in (*own, *limits)),
+        *weight_powers(trace),
+        *(tensor.numpy(force=True) for tensor in shared),
+        scale,
+        *found,
+    )
+    erased, flipped_to, mass, doubtful = (torch.from_numpy(array).to(order.device) for array in found)
+    return Flips(erased=erased, flipped_to=flipped_to, mass=mass), doubtful
+
+
+@once_per_trace
+def reaches(trace: Trace) -> Float[Tensor, " instances"]:
+    """How far a unit of each instance can help another class against the chosen one, relative to its weight."""
+    found = np.empty(len(trace))
+    arrays = (trace.offsets, trace.polarity_scores, trace.bias, decisions(trace))
+    offsets, polarity, bias, chosen = (tensor.numpy(force=True) for tensor in arrays)
+
+    def fill(some: slice) -> None:
+        loops.reaches(offsets[some.start : some.stop + 1], polarity, bias, chosen[some], found[some])
+
+    each(fill, shares_of_rows(len(trace), len(polarity)))
+    return torch.from_numpy(found).to(trace.offsets.device)
+
+
+def _exact_flip(trace: Trace, instance: int, order: Int[Tensor, " width"]) -> tuple[int, int]:
+    """The first flip of one instance in whole numbers."""
+    places = (order[: int(trace.lengths[instance])] - trace.offsets[instance]).numpy(force=True)
+    alive = np.isfinite(trace.attention_scores[trace.instance(instance)].numpy(force=True))[places]
+    weighty = int(np.flatnonzero(alive)[-1]) + 1
+    winners = exact_terms(trace, instance)[places][::-1].cumsum(0)[::-1][:weighty].argmax(1)
+    chosen, bias_class = int(decisions(trace)[instance]), int(trace.bias.argmax())
+    flips = np.flatnonzero(winners[1:] != chosen) + 1
+    if len(flips):
+        return int(flips[0]), int(winners[flips[0]])
+    return (NEVER, chosen) if bias_class == chosen else (weighty, bias_class)
 
 
 @one_thread()

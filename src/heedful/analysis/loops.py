@@ -3,6 +3,7 @@
 They return where rounding could decide (`doubtful`); the callers repeat those in whole numbers.
 """
 
+import math
 from typing import no_type_check
 
 import numpy as np
@@ -11,7 +12,10 @@ from heedful.compiled import compiled
 
 NEVER = LAST = np.iinfo(np.int64).max
 UNKNOWN = -1
-FEW, LANES = 64, 4
+FEW, LANES, FAR = 64, 4, 1000
+TOGETHER = 9.0
+"""Eight times what all weights of an instance may sum to, and room to spare."""
+
 ROOM = 1.001
 """Losses larger than this times all gains of a class can never be made up for."""
 
@@ -80,14 +84,37 @@ def unpack(packed, low, keys, units, lengths, order, spoiled):
 
 @compiled
 @no_type_check
+def power_of_two(exponent):
+    """2^exponent, of exponents far below zero one that is as good as nothing, far above one that dwarfs everything."""
+    return math.ldexp(1.0, min(max(exponent, -FAR), FAR))
+
+
+@compiled
+@no_type_check
 def first_flips(
-    order, starts, lengths, weights, polarity, bias, chosen, doubts, reach, erased, flipped_to, mass, doubtful
+    order,
+    starts,
+    lengths,
+    chosen,
+    doubts,
+    reach,
+    mantissas,
+    exponents,
+    weights,
+    polarity,
+    bias,
+    scale,
+    erased,
+    flipped_to,
+    mass,
+    doubtful,
 ):
     """For each row of an order of units: the shortest prefix whose erasure flips, the class after it, its weight.
 
     `doubts[r]`: how far, relative to the remaining weight, the sums of row r may be off. `reach[r]`: how much, relative
     to its weight, one more unit can help another class; where that cannot be enough the classes need no comparing.
     The terms of a row are made in the order of the memory first: a cache holds them, in whatever order they are added.
+    Sums are relative to 2^top, with `top` the largest exponent so far: what is too small beside it makes no difference.
     """
     classes, bias_class = len(bias), np.argmax(bias)
     lanes = -(-classes // LANES) * LANES
@@ -96,16 +123,31 @@ def first_flips(
         y, n, start = chosen[r], lengths[r], starts[r]
         for i in range(n):
             for k in range(classes):
-                terms[i, k] = weights[start + i] * (polarity[start + i, k] + bias[k])
+                terms[i, k] = mantissas[start + i] * ((polarity[start + i, k] + bias[k]) * scale)
         surely, perhaps, weightless, unclear = 0, 0, 0, False
-        winner, remaining, lead, gained = bias_class, 0.0, np.inf, 0.0
+        winner, remaining, lead, gained, top = bias_class, 0.0, np.inf, 0.0, np.int64(0)
         sums[:] = 0.0
         for j in range(n - 1, 0, -1):
             unit = order[r, j]
-            weight = weights[unit]
+            weight, part = mantissas[unit], 1.0
+            if exponents[unit] != top and weight > 0:
+                if remaining == 0:
+                    top = exponents[unit]
+                elif exponents[unit] > top:
+                    shrink = power_of_two(top - exponents[unit])
+                    sums *= shrink
+                    remaining, lead, gained = remaining * shrink, lead * shrink, gained * shrink
+                    top = exponents[unit]
+                else:
+                    part = power_of_two(exponents[unit] - top)
+                    weight *= part
             remaining += weight
-            for k in range(lanes):
-                sums[k] += terms[unit - start, k]
+            if part == 1:
+                for k in range(lanes):
+                    sums[k] += terms[unit - start, k]
+            else:
+                for k in range(lanes):
+                    sums[k] += part * terms[unit - start, k]
             if remaining == 0:
                 weightless += 1
                 continue
@@ -167,15 +209,82 @@ def smallest(losses, gain, small):
 
 @compiled
 @no_type_check
+def relative(losses, exponents):
+    """Losses, given as mantissas with exponents, made relative to 2^top, the largest exponent of a gain; returns that.
+
+    What is next to nothing beside the gains stays so, and what is beyond all of them too.
+    """
+    top, found = np.int64(0), False
+    for i in range(len(losses)):
+        if losses[i] < 0 and (not found or exponents[i] > top):
+            top, found = exponents[i], True
+    for i in range(len(losses)):
+        losses[i] *= power_of_two(exponents[i] - top)
+    return top
+
+
+@compiled
+@no_type_check
+def unreliable(mantissas, exponents, margins, top, vanishing):
+    """The weight, relative to 2^top, of the units whose margins have lost their digits."""
+    found = 0.0
+    for i in range(len(margins)):
+        if abs(margins[i]) < vanishing:
+            found += mantissas[i] * power_of_two(exponents[i] - top)
+    return found
+
+
+@compiled
+@no_type_check
+def winner_without(erased, mantissas, exponents, polarity, bias, scale, doubts, sums):
+    """The class that is ahead when the marked units are erased, or UNKNOWN where rounding could decide."""
+    top, remaining = np.int64(0), 0.0
+    for i in range(len(erased)):
+        if not erased[i] and mantissas[i] > 0 and (remaining == 0 or exponents[i] > top):
+            top, remaining = exponents[i], 1.0
+    if remaining == 0:
+        return np.argmax(bias)
+    sums[:], remaining = 0.0, 0.0
+    for i in range(len(erased)):
+        if not erased[i]:
+            weight = mantissas[i] if exponents[i] == top else mantissas[i] * power_of_two(exponents[i] - top)
+            remaining += weight
+            for k in range(len(bias)):
+                sums[k] += weight * ((polarity[i, k] + bias[k]) * scale)
+    best, first, second = UNKNOWN, -np.inf, -np.inf
+    for k in range(len(bias)):
+        if sums[k] > first:
+            best, first, second = k, sums[k], first
+        elif sums[k] > second:
+            second = sums[k]
+    return best if first - second > doubts * remaining else UNKNOWN
+
+
+@compiled
+@no_type_check
 def minimum_sets(
-    offsets, rows, weights, polarity, bias, chosen, slacks, doubts, erased, gains, least, doubtful, flipped_to
+    offsets,
+    rows,
+    chosen,
+    slacks,
+    doubts,
+    vanishing,
+    mantissas,
+    exponents,
+    polarity,
+    bias,
+    scale,
+    erased,
+    doubtful,
+    after,
 ):
     """Mark a smallest set of units of each row's instance whose erasure flips it, unless that is doubtful.
 
-    `flipped_to` is the class after the erasure, or UNKNOWN where rounding could decide.
+    `after` is the class after the erasure, or UNKNOWN where rounding could decide.
 
     With c_i^k = α_i (z_ik − z_iy + b_k − b_y) class k gets ahead when all gains and so many of the smallest losses
-    remain as stay below them. Losses beyond all gains never remain, so only the smallest ones are sorted.
+    remain as stay below them. Losses beyond all gains never remain, so only the smallest ones are sorted. Margins below
+    `vanishing` have lost their digits: where their weight could matter beside the gains the row is doubtful.
     """
     classes, bias_class = len(bias), np.argmax(bias)
     longest = 0
@@ -183,21 +292,27 @@ def minimum_sets(
         longest = max(longest, offsets[rows[r] + 1] - offsets[rows[r]])
     losses, small, sums = np.empty((classes, longest)), np.empty(longest), np.empty(classes)
     for r in range(len(rows)):
-        begin, y = offsets[rows[r]], chosen[r]
-        n = offsets[rows[r] + 1] - begin
+        begin, end, y = offsets[rows[r]], offsets[rows[r] + 1], chosen[r]
+        n, flat = end - begin, True
         for i in range(n):
-            weight, own = weights[begin + i], polarity[begin + i, y]
+            weight, own = mantissas[begin + i], polarity[begin + i, y]
+            flat &= exponents[begin + i] == 0
             for k in range(classes):
-                losses[k, i] = weight * (own - polarity[begin + i, k] + (bias[y] - bias[k]))
+                losses[k, i] = weight * ((own - polarity[begin + i, k] + (bias[y] - bias[k])) * scale)
         most, best, largest_kept, kept_ties = -1, y, 0.0, 0
         for k in range(classes):
-            gain, lowest, free = 0.0, np.inf, 0
+            if k == y:
+                continue
+            top = np.int64(0) if flat else relative(losses[k, :n], exponents[begin:end])
+            gain, free = 0.0, 0
             for i in range(n):
                 gain -= min(losses[k, i], 0.0)
-                lowest = min(lowest, losses[k, i])
                 free += losses[k, i] <= 0
-            gains[r, k], least[r, k] = gain, lowest
-            if k == y or gain <= 0:
+            if not flat or gain <= TOGETHER * vanishing:
+                margins = (polarity[begin:end, y] - polarity[begin:end, k] + (bias[y] - bias[k])) * scale
+                lost = unreliable(mantissas[begin:end], exponents[begin:end], margins, top, vanishing)
+                doubtful[r] |= lost > 0 and 8 * vanishing * lost >= gain
+            if gain <= 0:
                 continue
             count = smallest(losses[k, :n], gain, small)
             slack, total, kept = slacks[r] * gain, -gain, 0
@@ -216,22 +331,10 @@ def minimum_sets(
         for i in range(n - 1, -1, -1):
             loss = losses[best, i]
             if most < 0:
-                erased[begin + i] = y != bias_class and weights[begin + i] > 0
+                erased[begin + i] = y != bias_class and mantissas[begin + i] > 0
             elif loss == largest_kept and kept_ties > 0:
                 kept_ties -= 1
             else:
                 erased[begin + i] = loss > 0 and loss >= largest_kept
-        sums[:], remaining = 0.0, 0.0
-        for i in range(n):
-            if not erased[begin + i]:
-                remaining += weights[begin + i]
-                for k in range(classes):
-                    sums[k] += weights[begin + i] * (polarity[begin + i, k] + bias[k])
-        first, second = -np.inf, -np.inf
-        for k in range(classes):
-            if sums[k] > first:
-                flipped_to[r], first, second = k, sums[k], first
-            elif sums[k] > second:
-                second = sums[k]
-        if not first - second > doubts[r] * remaining:
-            flipped_to[r] = UNKNOWN if remaining > 0 else bias_class
+        own = mantissas[begin:end], exponents[begin:end], polarity[begin:end]
+        after[r] = winner_without(erased[begin:end], own[0], own[1], own[2], bias, scale, doubts[r], sums)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.analysis.erasure import first_flips
-from heedful.analysis.flipsets import minimum_flips, verify_flip
+from heedful.analysis.minimum import minimum_flips, verify_flip
 from heedful.analysis.quality import flip_summary, fraction_distribution, ranking_quality
 from heedful.analysis.rankings import ranked
 from heedful.claims import Verdict, judge, verdict_table

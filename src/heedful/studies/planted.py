@@ -23,8 +23,8 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from heedful.analysis.flipsets import minimum_flips
 from heedful.analysis.leads import leads_taken
+from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.statistics import area
 from heedful.analysis.tokens import class_counts, mean_weights, token_table
 from heedful.claims import Decision

@@ -12,8 +12,8 @@ import torch
 
 from heedful.analysis.decisions import decisions
 from heedful.analysis.erasure import first_flips, single_erasure
-from heedful.analysis.flipsets import minimum_flips
 from heedful.analysis.leads import leads_taken
+from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.quality import by_chance
 from heedful.errors import InputError
 from heedful.pipeline import Run

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.analysis import decisions as deciding
-from heedful.analysis import flipsets
+from heedful.analysis import minimum
 from heedful.analysis.erasure import first_flips
-from heedful.analysis.flipsets import minimum_flips, verify_flip
+from heedful.analysis.minimum import minimum_flips, verify_flip
 from heedful.analysis.rankings import RANKINGS
 from heedful.errors import InputError
 from heedful.traces import Trace
@@ -104,16 +104,16 @@ def test_whole_numbers_find_as_few_as_floating_point(
 ) -> None:
     trace, same = (make(seed, instances=20, longest=9) for _ in range(2))
     expected = minimum_flips(trace)
-    monkeypatch.setattr(flipsets, "rounding", lambda lengths: lengths.double() + 1e6)
-    monkeypatch.setattr(flipsets, "SMALLEST_SHARE", 4.0)
+    monkeypatch.setattr(minimum, "rounding", lambda lengths: lengths.double() + 1e6)
+    monkeypatch.setattr(minimum, "SMALLEST_SHARE", 4.0)
     assert counts(minimum_flips(same)) == counts(expected)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_logarithms_find_what_linear_sums_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_as_powers_find_what_weights_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     trace, same = (random_trace(seed, instances=20, longest=30, spread=3.0) for _ in range(2))
     expected = minimum_flips(trace)
-    monkeypatch.setattr(deciding, "USUAL_MAGNITUDES", (2.0, 1.0))
+    monkeypatch.setattr(deciding, "LARGEST_SPAN", 0.0)
     pd.testing.assert_frame_equal(minimum_flips(same), expected)
 
 

@@ -7,7 +7,6 @@ prohibitive; it is not.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,26 +15,23 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis import loops
-from heedful.analysis.blocks import Block, ascending, at, each, one_thread, shares_of_rows
+from heedful.analysis.blocks import each, one_thread, shares_of_rows
 from heedful.analysis.decisions import (
     EPSILON,
-    NEVER,
     Numbers,
     decisions,
     decisions_after,
     exact_terms,
-    linear,
-    log_blocks,
     magnitude,
     rounding,
+    unit_scale,
+    weight_powers,
 )
-from heedful.analysis.remains import largest_logarithm, polarity_margins
 from heedful.errors import InputError
 from heedful.traces import Trace
 
 # Differences of polarity scores below this share of their magnitude have lost digits: such instances are done exactly.
 SMALLEST_SHARE = 2.0**-26
-MOST_CELLS = 327_680
 
 
 @one_thread()
@@ -126,127 +122,32 @@ def _units_at(trace: Trace, instance: int, positions: Sequence[int]) -> list[int
 
 def minimum_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], Int[Tensor, " instances"]]:
     """The units of a minimum flip set of every instance, none where nothing flips; and the class after the erasure."""
-    erased = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
-    after = torch.full_like(decisions(trace), loops.UNKNOWN)
-    doubtful = _mark_linear(trace, erased, after)
-    parts = [part for block in log_blocks(trace) for part in block.parts(MOST_CELLS // len(trace.bias))]
-    for block, fewest in zip(parts, each(lambda block: _fewest(trace, block), parts), strict=True):
-        size = fewest.size.masked_fill(fewest.doubtful, 0)
-        taken = torch.arange(block.width, device=size.device) < size[:, None]
-        erased[block.units.gather(1, ascending(-fewest.costs))[taken]] = True
-        doubtful += block.rows[fewest.doubtful].tolist()
+    erased, doubtful, after = _summed_sets(trace)
     for instance in doubtful:
         erased[_exact_minimum(trace, instance)] = True
     unknown = after == loops.UNKNOWN
     return erased, torch.where(unknown, decisions_after(trace, erased), after) if unknown.any() else after
 
 
-def _mark_linear(trace: Trace, erased: Bool[Tensor, " units"], after: Int[Tensor, " instances"]) -> list[int]:
-    """Mark the minimum sets of the instances for which linear sums will do; returns those that stay doubtful."""
-    rows = linear(trace).nonzero().squeeze(1)
-    lengths, chosen = trace.lengths[rows], decisions(trace)[rows]
-    limits = (chosen, _slack(lengths), rounding(lengths) * magnitude(trace))
-    given = (trace.attention_weights, trace.polarity_scores, trace.bias)
-    shape = len(rows), len(trace.bias)
-    marks, doubtful = np.zeros(len(erased), np.bool_), np.zeros(len(rows), np.bool_)
-    gains, least, classes = np.empty(shape), np.empty(shape), np.full(len(rows), loops.UNKNOWN)
-    offsets, *flat = (tensor.numpy(force=True) for tensor in (trace.offsets, *given))
+def _summed_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], list[int], Int[Tensor, " instances"]]:
+    """The minimum sets by floating point, the instances that it leaves doubtful, and the classes after the erasure."""
+    rows, scale = np.arange(len(trace)), unit_scale(trace)
+    limits = decisions(trace), _slack(trace.lengths), rounding(trace.lengths) * magnitude(trace) * scale
+    offsets, polarity, bias, *own = (
+        tensor.numpy(force=True) for tensor in (trace.offsets, trace.polarity_scores, trace.bias, *limits)
+    )
+    weights, vanishing = weight_powers(trace), SMALLEST_SHARE * magnitude(trace) * scale
+    marks, doubtful = np.zeros(len(polarity), np.bool_), np.zeros(len(trace), np.bool_)
+    after = np.full(len(trace), loops.UNKNOWN)
 
     def mark(some: slice) -> None:
-        own = (tensor[some].numpy(force=True) for tensor in limits)
-        results = (marks, gains[some], least[some], doubtful[some], classes[some])
-        loops.minimum_sets(offsets, rows[some].numpy(force=True), *flat, *own, *results)
+        results = marks, doubtful[some], after[some]
+        limited = (array[some] for array in own)
+        loops.minimum_sets(offsets, rows[some], *limited, vanishing, *weights, polarity, bias, scale, *results)
 
-    each(mark, shares_of_rows(len(rows), len(marks)))
-    for row in _suspect(trace, chosen, gains, least):
-        where = trace.instance(int(rows[row]))
-        doubtful[row] |= _digits_lost(trace, where, int(chosen[row]), gains[row])
-        marks[where] &= not doubtful[row]
-    erased |= torch.from_numpy(marks).to(erased.device)
-    classes[doubtful] = loops.UNKNOWN
-    after[rows] = torch.from_numpy(classes).to(after.device)
-    found: list[int] = rows[torch.from_numpy(doubtful).to(rows.device)].tolist()
-    return found
-
-
-def _suspect(trace: Trace, chosen: Int[Tensor, " rows"], gains: Numbers, least: Numbers) -> Numbers:
-    """The rows in which the gains of a class are next to nothing. The margin of the chosen class is zero, and exact."""
-    close = (gains <= 8 * SMALLEST_SHARE * magnitude(trace)) & (least <= 8 * EPSILON * magnitude(trace))
-    close[np.arange(len(close)), chosen.numpy(force=True)] = False
-    return np.flatnonzero(close.any(axis=1))
-
-
-def _digits_lost(trace: Trace, where: slice, chosen: int, gains: Numbers) -> bool:
-    """Whether what rounding took from vanishing margins, 8 ε |z| α_i each, is not small beside the gains of a class."""
-    smallest, values = SMALLEST_SHARE * magnitude(trace), (trace.polarity_scores[where] + trace.bias).numpy(force=True)
-    vanishing = np.abs(values - values[:, [chosen]]) < smallest
-    share = trace.attention_weights[where].numpy(force=True) @ vanishing
-    lost = (share > 0) & (8 * smallest * share >= gains)
-    lost[chosen] = False
-    return bool(lost.any())
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Fewest:
-    """The fewest erasures that flip (none: 0) and what each unit costs the class in whose favour they are."""
-
-    size: Int[Tensor, " rows"]
-    costs: Float[Tensor, "rows width"]
-    doubtful: Bool[Tensor, " rows"]
-
-
-def _fewest(trace: Trace, block: Block) -> _Fewest:
-    """The best class; where none gets ahead, everything of weight goes if the bias then decides otherwise."""
-    chosen = decisions(trace)[block.rows]
-    scores = at(trace.attention_scores, block.units).masked_fill_(~block.inside, -torch.inf)
-    alive = scores > -torch.inf
-    margins = polarity_margins(trace, block.units, chosen)
-    sizes, doubtful = _log_search(block, margins, scores)
-    size, best = sizes.min(1)
-    losses = margins.gather(2, best[:, None, None].expand(-1, block.width, 1)).squeeze(2).neg_()
-    costs = losses.log().add_(scores).where((losses > 0) & alive, -torch.inf)
-    everything = torch.where(chosen == int(trace.bias.argmax()), 0, alive.sum(1))
-    return _Fewest(
-        size=torch.where(size == NEVER, everything, size),
-        costs=torch.where((size == NEVER)[:, None], alive.double(), costs),
-        doubtful=doubtful | _vanishing(trace, chosen, alive, margins),
-    )
-
-
-def _log_search(
-    block: Block, margins: Float[Tensor, "rows width classes"], scores: Float[Tensor, "rows width"]
-) -> tuple[Int[Tensor, "rows classes"], Bool[Tensor, " rows"]]:
-    """For each class the fewest erasures that put it ahead (or NEVER), and where rounding could decide.
-
-    With log|c_i^k| = a_i + log|m_ik|: all gains remain, and of the losses as many as stay below them.
-    """
-    margins = margins.transpose(1, 2)
-    sizes = margins.abs().log() + (scores - scores.amax(1, keepdim=True))[:, None, :]
-    gains = sizes.where(margins > 0, -torch.inf).logsumexp(2, keepdim=True)
-    lossy = (margins < 0) & (scores > -torch.inf)[:, None, :]
-    losses = sort_(sizes.where(lossy, torch.inf)).logcumsumexp(2)
-    slack = _slack(block.inside.sum(1))[:, None, None] * (1 + largest_logarithm(sizes))
-    remaining = (losses < gains - slack).sum(2)
-    unclear = (losses <= gains + slack).sum(2) != remaining
-    return torch.where(gains.squeeze(2) > -torch.inf, lossy.sum(2) - remaining, NEVER), unclear.any(1)
-
-
-def _vanishing(
-    trace: Trace,
-    chosen: Int[Tensor, " rows"],
-    alive: Bool[Tensor, "rows width"],
-    margins: Float[Tensor, "rows width classes"],
-) -> Bool[Tensor, " rows"]:
-    """Where a margin to another class has lost its digits: of weights that underflow none is known to be small."""
-    vanishing = (margins.abs() < SMALLEST_SHARE * magnitude(trace)) & alive[:, :, None]
-    return vanishing.any(1).scatter_(1, chosen[:, None], False).any(1)
-
-
-def sort_(values: Float[Tensor, "rows classes width"]) -> Float[Tensor, "rows classes width"]:
-    """Ascending, in place on the CPU; numpy sorts doubles several times faster than torch."""
-    array = values.numpy(force=True)
-    array.sort(axis=2)
-    return torch.from_numpy(array).to(values.device)
+    each(mark, shares_of_rows(len(trace), len(marks)))
+    erased, classes = (torch.from_numpy(array).to(trace.offsets.device) for array in (marks, after))
+    return erased, np.flatnonzero(doubtful).tolist(), classes
 
 
 def _slack(lengths: Int[Tensor, " rows"]) -> Float[Tensor, " rows"]:
