@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from heedful.text.ragged import lengths_of
@@ -25,7 +24,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 THREADS = "heedful-analysis"
-MOST_UNITS, SLICE, SHARE = 65_536, 8_192, 50_000
+MOST_UNITS, SHARE = 65_536, 50_000
 LEAST_FILLED, SHORT = 0.8, 16
 
 
@@ -41,13 +40,6 @@ class Block:
     @property
     def width(self) -> int:
         return self.units.shape[1]
-
-    def parts(self, most_units: int) -> "Iterator[Block]":
-        """The same in smaller blocks."""
-        step = max(1, most_units // self.width)
-        for start in range(0, len(self.rows), step):
-            some = slice(start, start + step)
-            yield Block(rows=self.rows[some], units=self.units[some], inside=self.inside[some], full=self.full)
 
     def flat(self, values: Shaped[Tensor, "rows width"]) -> Shaped[Tensor, " units"]:
         """Only what lies inside, instance after instance."""
@@ -85,31 +77,6 @@ def _grid(lengths: Int[Tensor, " rows"]) -> tuple[Int[Tensor, "rows width"], Boo
         return places.expand(len(lengths), -1), torch.ones(1, dtype=torch.bool).expand(len(lengths), len(places))
     inside = places < lengths[:, None]
     return places * inside, inside
-
-
-def at(values: Shaped[Tensor, "units *rest"], units: Int[Tensor, "rows width"]) -> Shaped[Tensor, "rows width *rest"]:
-    """`values[units]`, several times faster."""
-    return values.index_select(0, units.reshape(-1)).view(*units.shape, *values.shape[1:])
-
-
-def slices(count: int) -> Iterator[slice]:
-    """The numbers below count in parts, for operations on everything whose intermediate results stay in cache."""
-    for start in range(0, count, SLICE):
-        yield slice(start, min(start + SLICE, count))
-
-
-def ascending(values: Float[Tensor, "rows width"]) -> Int[Tensor, "rows width"]:
-    """The places that sort each row, ties by position; infinite values come last in any order.
-
-    A stable argsort; numpy's unstable one is faster and does for rows without ties.
-    """
-    places = torch.from_numpy(np.argsort(values.numpy(force=True), axis=1)).to(values.device)
-    ordered = values.gather(1, places)
-    equal = ordered[:, 1:] == ordered[:, :-1]
-    if equal.any():
-        ties = (equal & (ordered[:, 1:] < torch.inf)).any(1).nonzero().squeeze(1)
-        places[ties] = values[ties].argsort(dim=1, stable=True)
-    return places
 
 
 @contextmanager
