@@ -75,7 +75,8 @@ def load_corpus(
         sentence …; label, class, category, stars …), and a notice says so where several columns have one.
     split_column: the column that says whether a row is train, dev or test; by default one that is called split, fold,
         partition, subset or set and names training rows. "none" uses no column. Splits that are missing are drawn from
-        the training rows, a tenth of each class, copies of a text together.
+        the training rows: a tenth of the rows of each class, one text at least where it has three different ones,
+        copies of a text together.
     split_values: what the values of that column mean, where they are not train, dev, test or spelled like it:
         {"validate": "dev", "held-out": "test", "unused": "skip"}; skip leaves the rows out. Also as on the command
         line, "dev=validate,test=held-out,skip=unused". By default nothing is added to the usual spellings.
@@ -94,9 +95,9 @@ def load_corpus(
     >>> corpus.class_names
     ('negative', 'positive')
     >>> [len(split) for split in (corpus.train, corpus.dev, corpus.test)]
-    [8, 1, 1]
+    [6, 2, 2]
     >>> corpus.notices[0]
-    'The test split was drawn from the training rows (stratified, 10%, seed 1).'
+    'The test split was drawn from the training rows (stratified, 10%, seed 1). It has 20% of them, ...'
 
     A table whose column says which rows are which, in words of its own:
 

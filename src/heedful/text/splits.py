@@ -1,5 +1,6 @@
 """From a table to the three splits: rows that cannot be used, classes, splits read or made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,14 @@ from numpy.typing import NDArray
 from heedful.errors import DataError
 from heedful.text.columns import LABEL_COLUMNS, TEXT_COLUMNS, choose_column, listed, name_of
 from heedful.text.corpus import SPLITS, Labelled
+from heedful.text.hold_out import HELD_OUT_SHARE, NEAR_SHARE, Objects, hold_out
 from heedful.text.readers import writable
 from heedful.text.split_columns import SKIP, SplitColumn, SplitValues, choose_split_column
 
-HELD_OUT_SHARE = 0.1
 FEWEST_ROWS = 10
+HELD_OUT = ("test", "dev")
+"""The splits that are drawn where they are missing, in this order."""
+
 MOST_CLASSES = 0.5
 """A label column with more different values than this share of the rows holds no classes."""
 
@@ -124,6 +128,25 @@ def _ordered(names: set[str]) -> list[str]:
 
 def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], list[str]]:
     """The three splits: those the table names, and the missing ones drawn from the training rows."""
+    _refuse_few(labelling)
+    texts, labels = np.array(labelling.texts, dtype=object), np.array(labelling.labels)
+    given = np.array(labelling.splits or ["train"] * len(texts), dtype=object)
+    missing = [split for split in HELD_OUT if not (given == split).any()]
+    assigned = hold_out(given, texts, labels, missing, np.random.default_rng(seed))
+    notices = [
+        *(notice for split in HELD_OUT for notice in _origin(split, texts, assigned, missing, seed)),
+        *_absent(
+            labelling,
+            assigned,
+            missing,
+            f": a class is drawn from if it has {len(missing) + 1} different texts of its own",
+        ),
+        *_absent(labelling, assigned, [split for split in HELD_OUT if split not in missing]),
+    ]
+    return {split: _rows(labelling, np.flatnonzero(assigned == split)) for split in SPLITS}, notices
+
+
+def _refuse_few(labelling: Labelling) -> None:
     if len(labelling.texts) < FEWEST_ROWS:
         raise DataError(f"At least {FEWEST_ROWS} labelled texts are needed, there are {len(labelling.texts)}.")
     distinct = len(set(labelling.texts))
@@ -132,46 +155,41 @@ def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], lis
             f"The {len(labelling.texts)} texts are copies of {distinct}; copies stay in one split, so that training, "
             f"dev and test need {len(SPLITS)} different ones at least."
         )
-    texts = np.array(labelling.texts, dtype=object)
-    assigned = np.array(labelling.splits or ["train"] * len(texts), dtype=object)
-    notices = []
-    rng = np.random.default_rng(seed)
-    for split in ("test", "dev"):
-        if not (assigned == split).any():
-            assigned = _hold_out(assigned, texts, np.array(labelling.labels), split, rng)
-            notices.append(
-                f"The {split} split was drawn from the training rows (stratified, {HELD_OUT_SHARE:.0%}, seed {seed})."
-            )
-        elif shared := int(pd.Index(texts[assigned == split]).isin(texts[assigned == "train"]).sum()):
-            occur = "text also occurs" if shared == 1 else "texts also occur"
-            notices.append(f"{shared:,} {split} {occur} in the training split.")
-    return {split: _rows(labelling, np.flatnonzero(assigned == split)) for split in SPLITS}, notices
 
 
-def _hold_out(
-    assigned: NDArray[np.object_],
-    texts: NDArray[np.object_],
-    labels: NDArray[np.int64],
-    split: str,
-    rng: np.random.Generator,
-) -> NDArray[np.object_]:
-    """Move a share of each class from train to another split.
+def _origin(split: str, texts: Objects, assigned: Objects, missing: Sequence[str], seed: int) -> list[str]:
+    """How a split was drawn, or, of one that is given, what it shares with the training."""
+    if split in missing:
+        drawn = f"The {split} split was drawn from the training rows (stratified, {HELD_OUT_SHARE:.0%}, seed {seed})."
+        return [drawn + _real_share(split, assigned, missing)]
+    shared = int(pd.Index(texts[assigned == split]).isin(texts[assigned == "train"]).sum())
+    occur = "text also occurs" if shared == 1 else "texts also occur"
+    return [f"{shared:,} {split} {occur} in the training split."] if shared else []
 
-    Copies of a text move together, a text with two labels stays, and so does the last training text of a class.
-    """
-    training = assigned == "train"
-    owners = pd.Series(labels[training]).groupby(texts[training], sort=False).agg(["first", "nunique"])
-    movable = owners.loc[owners["nunique"] == 1, "first"]
-    chosen: list[str] = []
-    for label in np.unique(labels):
-        own = rng.permutation(movable.index[movable == label].to_numpy(copy=True))
-        chosen += own[: min(round(len(own) * HELD_OUT_SHARE), max(0, len(own) - 1))].tolist()
-    if not chosen and len(movable):  # every class is too small for a share: the largest gives one text
-        largest = movable.value_counts().index[0]
-        chosen = [rng.permutation(movable.index[movable == largest].to_numpy(copy=True))[0]]
-    drawn = assigned.copy()
-    drawn[training & pd.Index(texts).isin(chosen)] = split
-    return drawn
+
+def _real_share(split: str, assigned: Objects, missing: Sequence[str]) -> str:
+    """How much was drawn, where that is not what was asked for."""
+    pool = ["train", *missing[missing.index(split) :]]
+    share = float((assigned == split).sum() / np.isin(assigned, pool).sum())
+    if abs(share - HELD_OUT_SHARE) <= NEAR_SHARE:
+        return ""
+    return f" It has {share:.0%} of them, as copies of a text stay together and classes are to be in every split."
+
+
+def _absent(labelling: Labelling, assigned: Objects, splits: Sequence[str], why: str = "") -> list[str]:
+    """Which classes some of the splits do not have."""
+    labels = np.array(labelling.labels)
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for split in splits:
+        present = set(labels[assigned == split].tolist())
+        names = tuple(name for number, name in enumerate(labelling.class_names) if number not in present)
+        lacking.setdefault(names, []).append(split)
+    return [_lack(names, without) + f"{why}." for names, without in lacking.items() if names]
+
+
+def _lack(names: Sequence[str], splits: Sequence[str]) -> str:
+    verb = "split lacks" if len(splits) == 1 else "splits lack"
+    return f"The {' and '.join(splits)} {verb} the {'class' if len(names) == 1 else 'classes'} {listed(names)}"
 
 
 def _rows(labelling: Labelling, rows: NDArray[np.int64]) -> Labelled:
