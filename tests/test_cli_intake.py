@@ -66,6 +66,20 @@ def test_a_list_in_a_json_file_is_read(call: Call, tmp_path: Path) -> None:
     assert counts(stats(call, path)) == [16, 2, 2]
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_another_encoding_is_answered_with_the_option_that_reads_it(encoding: str, call: Call, tmp_path: Path) -> None:
+    rows = [f"“café” {row}\t{row % 2}" for row in range(20)]
+    path = tmp_path / "windows.tsv"
+    path.write_bytes("\r\n".join(["text\tlabel", *rows]).encode(encoding))
+    option = ["--encoding", encoding]
+    for command in (["data", "stats"], ["train", *QUICK, "--store", tmp_path / "runs"]):
+        refused = call(*command, path)
+        assert (refused.code, refused.out) == (1, "")
+        assert f"Give its encoding: {' '.join(option)}, in Python encoding='{encoding}'" in refused.err
+        assert call(*command, path, *option).code == 0
+    assert "“café” 0" in load_corpus(path, encoding=encoding).train.texts
+
+
 @pytest.fixture
 def divided(tmp_path: Path) -> Path:
     """Twenty rows, of which the column `split` leaves four in the dark."""

@@ -61,7 +61,7 @@ SplitValues = Annotated[
         help="What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
     ),
 ]
-Encoding = Annotated[str | None, typer.Option(help="The file's text encoding.")]
+Encoding = Annotated[str | None, typer.Option(help="The file's text encoding, e.g. cp1252; default: utf-8.")]
 Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
 
 
