@@ -208,6 +208,25 @@ def test_the_audit_and_the_statistics_say_it_too(call: Call, unlabelled: Path, t
     assert f"note: {DROPPED}" in said.words
 
 
+def test_labels_that_are_words_for_none_are_left_out_or_kept(call: Call, tmp_path: Path) -> None:
+    labels = ["NaN" if row < 5 else ("bad", "good")[row % 2] for row in range(45)]
+    path = write(tmp_path / "some.csv", "text,label", [f"word{row} the,{label}" for row, label in enumerate(labels)])
+    found = stats(call, path)
+    assert found["classes"] == ["bad", "good"]
+    assert found["notices"][0].startswith("5 rows left out: column 'label' holds 'NaN', which is taken for no label.")
+    assert "--missing-labels keep" in found["notices"][0]
+    assert stats(call, path, "--missing-labels", "keep")["classes"] == ["NaN", "bad", "good"]
+    store = ["--store", tmp_path / "runs"]
+    for command in ("train", "audit"):
+        said = call(command, path, *QUICK, *store, *(["--no-advice"] if command == "audit" else []))
+        assert "5 rows left out: column 'label' holds 'NaN'" in f"{said.words} {said.err}"
+    kept = call("train", path, "--missing-labels", "keep", *QUICK, *store, "--json")
+    assert json.loads(kept.out)["settings"]["data"]["missing_labels"] == "keep"
+    wrong = call("train", path, "--missing-labels", "drop", *QUICK, *store)
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "Setting 'data.missing_labels' is 'drop': input should be 'skip' or 'keep'." in wrong.err
+
+
 ROWS = "".join(f"word{row},{row % 2}\n" for row in range(20))
 
 BAD: dict[str, tuple[str, bytes, str]] = {

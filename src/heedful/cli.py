@@ -61,6 +61,13 @@ SplitValues = Annotated[
         help="What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
     ),
 ]
+MissingLabels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="skip|keep",
+        help="Rows labelled NaN, null, none, N/A: skip leaves them out (default), keep makes a class of them.",
+    ),
+]
 Encoding = Annotated[str | None, typer.Option(help="The file's text encoding, e.g. cp1252; default: utf-8.")]
 Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
 
@@ -86,6 +93,7 @@ def audit(
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
     split_values: SplitValues = None,
+    missing_labels: MissingLabels = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,
@@ -144,6 +152,7 @@ def train(
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
     split_values: SplitValues = None,
+    missing_labels: MissingLabels = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,
@@ -212,6 +221,7 @@ def data_stats(
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
     split_values: SplitValues = None,
+    missing_labels: MissingLabels = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,

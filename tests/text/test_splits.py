@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.errors import DataError
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 
@@ -183,3 +186,76 @@ def test_test_texts_that_occur_in_training_are_said() -> None:
     table = table_with_splits(["train"] * 8 + ["dev"] * 2 + ["test"] * 2)
     table.loc[11, "text"] = "text3"
     assert load_corpus(table).notices == ("1 test text also occurs in the training split.",)
+
+
+WORDS = ["NaN", "nan", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "<NA>", "#N/A", " NaN "]
+
+
+def with_words(words: Sequence[str]) -> pd.DataFrame:
+    """Twenty rows of two classes, and one for each of the words."""
+    labels = ["a", "b"] * 10 + list(words)
+    return pd.DataFrame({"text": [f"text{row}" for row in range(len(labels))], "label": labels})
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_for_no_label_is_no_class(word: str) -> None:
+    corpus = load_corpus(with_words([word] * 3))
+    assert corpus.class_names == ("a", "b")
+    assert sum(sizes(corpus)) == 20
+    assert corpus.notices[0] == (
+        f"3 rows left out: column 'label' holds '{word.strip()}', which is taken for no label. If it is a class, keep "
+        "it with --missing-labels keep, in Python missing_labels='keep'."
+    )
+
+
+@pytest.mark.parametrize("word", ["nano", "nothing", "0", "unknown", "false", "-"])
+def test_other_words_are_classes(word: str) -> None:
+    corpus = load_corpus(with_words([word] * 3))
+    assert set(corpus.class_names) == {"a", "b", word}
+    assert len(corpus.notices) == 2
+
+
+def test_a_word_for_no_label_is_a_class_where_that_is_said() -> None:
+    corpus = load_corpus(with_words(["none"] * 4 + ["NaN"] * 4), missing_labels="keep")
+    assert corpus.class_names == ("NaN", "a", "b", "none")
+    assert not any("left out" in notice for notice in corpus.notices)
+
+
+def test_an_empty_label_is_never_a_class() -> None:
+    table = with_words(["", " ", "none", "none", "none"])
+    table.loc[0, "label"] = None
+    corpus = load_corpus(table, missing_labels="keep")
+    assert corpus.class_names == ("a", "b", "none")
+    assert corpus.notices[0] == "3 rows left out: column 'label' holds no label."
+
+
+def test_only_skip_or_keep_can_be_said() -> None:
+    with pytest.raises(DataError, match=r"told by skip or keep \(missing_labels\), not 'drop'\."):
+        load_corpus(with_words([]), missing_labels="drop")
+
+
+MISSING = "2 rows left out: column 'label' holds no label."
+SAID = "3 rows left out: column 'label' holds 'NaN' and 'null', which is taken for no label."
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "json", "parquet", "frame", "lists"])
+def test_every_form_of_data_says_the_same_of_missing_labels(kind: str, tmp_path: Path) -> None:
+    """Two labels are missing, three are words."""
+    table = with_words(["NaN", "null", "NaN", "", ""])
+    table["label"] = table["label"].where(table["label"] != "", None)
+    path = tmp_path / f"x.{kind}"
+    write = {
+        "csv": lambda: table.to_csv(path, index=False),
+        "tsv": lambda: table.to_csv(path, sep="\t", index=False),
+        "jsonl": lambda: table.to_json(path, orient="records", lines=True),
+        "json": lambda: table.to_json(path, orient="records"),
+        "parquet": lambda: table.to_parquet(path),
+    }
+    if kind in write:
+        write[kind]()
+    source: Any = {"frame": table, "lists": (table["text"].tolist(), table["label"].tolist())}.get(kind, path)
+    corpus = load_corpus(source)
+    assert corpus.class_names == ("a", "b")
+    assert corpus.notices[0] == MISSING
+    assert corpus.notices[1].startswith(SAID)
+    assert load_corpus(source, missing_labels="keep").notices[0] == MISSING

@@ -60,6 +60,7 @@ def load_corpus(
     label_column: str | None = None,
     split_column: str | None = None,
     split_values: SplitValues = None,
+    missing_labels: str = "skip",
     tokenizer: str = "words",
     lowercase: bool = True,
     min_count: int = 1,
@@ -80,6 +81,8 @@ def load_corpus(
     split_values: what the values of that column mean, where they are not train, dev, test or spelled like it:
         {"validate": "dev", "held-out": "test", "unused": "skip"}; skip leaves the rows out. Also as on the command
         line, "dev=validate,test=held-out,skip=unused". By default nothing is added to the usual spellings.
+    missing_labels: what becomes of rows whose label is a word for none, such as NaN, null, none or N/A: "skip" (default)
+        leaves them out and says so, "keep" takes the word for a class.
     tokenizer: "words" (default: words and marks), "alphanumeric" (runs of letters and digits) or "whitespace".
     lowercase: whether Good and good are one token; default True.
     min_count: tokens that are rarer in the training split become the unknown token; default 1, all are kept.
@@ -111,8 +114,9 @@ def load_corpus(
     if isinstance(source, str) and source in DATASETS:
         columns = {"text_column": text_column, "label_column": label_column, "split_column": split_column}
         given = {name: value is not None for name, value in {**columns, "split_values": split_values}.items()}
+        kept = {"missing_labels": missing_labels != "skip"}
         reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "encoding": encoding != "utf-8"}
-        _refuse(source, [name for name, said in {**given, **reading}.items() if said])
+        _refuse(source, [name for name, said in {**given, **kept, **reading}.items() if said])
         return with_min_count(DATASETS[source].load(seed), min_count)
     table, name = _table(source, encoding)
     labelling = label_rows(
@@ -121,6 +125,7 @@ def load_corpus(
         label_column=label_column,
         split_column=split_column,
         split_values=split_values,
+        missing_labels=missing_labels,
     )
     try:
         splits, notices = divide(labelling, seed=seed)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,9 @@ HELD_OUT = ("test", "dev")
 
 MOST_CLASSES = 0.5
 """A label column with more different values than this share of the rows holds no classes."""
+
+NO_LABEL = frozenset(("nan", "-nan", "null", "none", "n/a", "na", "<na>", "#n/a", "#na", "nat"))
+"""What programs write, and people, where there is no label; in any case of letters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +45,7 @@ def label_rows(
     label_column: str | None,
     split_column: str | None,
     split_values: SplitValues = None,
+    missing_labels: str = "skip",
 ) -> Labelling:
     """Find the columns, leave out rows that hold no text or no label, number the classes."""
     table = table.set_axis([str(column) for column in table.columns], axis=1).reset_index(drop=True)
@@ -48,7 +53,7 @@ def label_rows(
     labels_in, of_labels = choose_column(table, label_column, LABEL_COLUMNS, "label", taken=texts_in)
     splits_in, of_splits = choose_split_column(table, split_column, split_values, taken=(texts_in, labels_in))
     wanted, skipped = _wanted(table, splits_in)
-    kept, left_out = _usable(wanted, texts_in, labels_in)
+    kept, left_out = _usable(wanted, texts_in, labels_in, words_kept=_keeps(missing_labels))
     names = [name_of(value) for value in kept[labels_in]]
     class_names = _classes(names, labels_in)
     number = {name: place for place, name in enumerate(class_names)}
@@ -86,22 +91,47 @@ def _classes(names: list[str], column: str) -> list[str]:
     return found
 
 
-def _usable(table: pd.DataFrame, text: str, label: str) -> tuple[pd.DataFrame, list[str]]:
+def _keeps(missing_labels: str) -> bool:
+    """Whether words for no label are classes."""
+    if missing_labels not in ("skip", "keep"):
+        raise DataError(
+            f"Rows labelled by a word such as NaN are told by skip or keep (missing_labels), not '{missing_labels}'."
+        )
+    return missing_labels == "keep"
+
+
+def _usable(table: pd.DataFrame, text: str, label: str, *, words_kept: bool) -> tuple[pd.DataFrame, list[str]]:
     _refuse_lists(table, label)
     texts = table[text]
     nul = texts.map(lambda value: isinstance(value, str) and "\0" in value).astype(bool)
     empty = texts.map(lambda value: not isinstance(value, str) or not value.strip()).astype(bool)
     unlabelled = table[label].isna() | table[label].map(lambda value: not str(value).strip()).astype(bool)
+    said = table[label].map(_says_nothing).astype(bool) & ~unlabelled & (not words_kept)
     reasons = {
         f"column '{text}' holds no text": empty,
         f"column '{text}' holds NUL bytes": nul & ~empty,
         f"column '{label}' holds no label": unlabelled & ~empty & ~nul,
+        _of_words(table.loc[said, label], label): said & ~empty & ~nul,
     }
     notices = [_left_out(int(rows.sum()), why) for why, rows in reasons.items() if rows.any()]
-    kept = table[~(empty | nul | unlabelled)]
+    kept = table[~(empty | nul | unlabelled | said)]
     if kept.empty:
         raise DataError(" ".join(["No row has both a text and a label.", *notices]))
     return kept, notices
+
+
+def _says_nothing(value: object) -> bool:
+    """Whether a label is a word for none."""
+    return isinstance(value, str) and value.strip().casefold() in NO_LABEL
+
+
+def _of_words(labels: "pd.Series[Any]", column: str) -> str:
+    """Why rows are left out that are labelled so, and how to keep them."""
+    words = listed(sorted({name_of(value) for value in labels})) if len(labels) else ""
+    return (
+        f"column '{column}' holds {words}, which is taken for no label. If it is a class, keep it with "
+        "--missing-labels keep, in Python missing_labels='keep'"
+    )
 
 
 def _left_out(count: int, why: str) -> str:
