@@ -1,5 +1,6 @@
 """The command line: parse, call one public function, print. Nothing heavy is imported before it is needed."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +36,9 @@ app = typer.Typer(
 data = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data, name="data")
 app.add_typer(runs_app, name="runs")
+
+UNREAD = 141
+"""The exit code where nobody reads the output any more: 128 and the number of the signal of a closed pipe."""
 
 Data = Annotated[
     str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSON or Parquet file.")
@@ -288,12 +292,35 @@ def _progress(settings: "RunSettings", corpus: "Corpus") -> "ProgressBar":
 
 
 def main() -> None:
-    """Run the command; an error the user can mend is one sentence and exit code 1."""
+    """Run the command; an error the user can mend is one sentence and exit code 1.
+
+    A reader of the output that went away, as `head` does when it has seen enough, is no error: the command ends without
+    a word, with the exit code that shells give to one that a closed pipe ended.
+    """
+    try:
+        _run()
+    except BrokenPipeError:
+        _end_unread()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer and rich turn it into exit code 1
+            _end_unread()
+        raise
+
+
+def _run() -> None:
     try:
         app()
     except HeedfulError as error:
         print(f"heedful: {error}", file=sys.stderr)
         sys.exit(1)
+    finally:
+        sys.stdout.flush()  # here, and not when the interpreter ends: that would complain of a closed pipe
+
+
+def _end_unread() -> None:
+    """What is still to be written goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(UNREAD)
 
 
 if __name__ == "__main__":

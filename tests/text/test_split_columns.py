@@ -167,7 +167,7 @@ def test_the_way_out_keeps_what_was_given(what: str) -> None:
     assert f"Say what that is with {option} (or " in said
     assert f"in place of {'train' if what == 'no training' else 'skip'}), in Python {written}. Or " in said
     words = shlex.split(option)
-    typed = {
+    typed: dict[str, Any] = {
         name.removeprefix("--").replace("-", "_"): value for name, value in zip(words[::2], words[1::2], strict=True)
     }
     assert sizes(load_corpus(table, **in_python)) == expected
