@@ -107,8 +107,8 @@ def audit(
         bool | None,
         typer.Option(
             "--advice/--no-advice",
-            help="Try λ = 1, 10 and 100, with and without a penalty on VᵀW; by default unless the data are large. Without, "
-            "runs of them that are in the store are shown all the same.",
+            help="Try λ = 1, 10 and 100, with and without a penalty on VᵀW; by default unless the data are large. "
+            "Without, runs of them that are in the store are shown all the same.",
             show_default=False,
         ),
     ] = None,

@@ -247,7 +247,9 @@ def test_advice_without_a_training_that_failed_stays_too(
 def test_an_audit_of_another_run_in_the_same_place_says_nothing_of_the_first(
     examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path
 ) -> None:
-    audit(SMALL, store, corpus=small_corpus, out=tmp_path / "page")
+    first = audit(SMALL, store, corpus=small_corpus, out=tmp_path / "page")
+    assert first.advice is not None
+    assert first.run == examined.run
     assert (tmp_path / "page" / "tables" / "advice.csv").is_file()
     other = SMALL.change({"training.seed": 1})
     done = audit(other, store, corpus=small_corpus, out=tmp_path / "page", advice=False)
@@ -284,8 +286,9 @@ def test_a_corpus_alone_is_audited_and_bears_its_name(reviews: str) -> None:
     assert str(done) == f"Audit({done.answer.headline} Report: {done.report})"
 
 
+@pytest.mark.usefixtures("reviews")
 @pytest.mark.parametrize("form", ["lists", "table"])
-def test_lists_and_data_frames_are_audited(form: str, reviews: str) -> None:
+def test_lists_and_data_frames_are_audited(form: str) -> None:
     """Other λ are tried here: no other process could read them."""
     source: Any = (TEXTS, LABELS) if form == "lists" else pd.DataFrame({"text": TEXTS, "mark": LABELS})
     settings = SMALL.change({"data.label_column": None if form == "lists" else "mark", "training.epochs": 1})

@@ -87,7 +87,7 @@ class Audit:
 
 def audit(
     source: RunSettings | Corpus | Source | None = None,
-    store: Store | str | os.PathLike[str] | None = None,
+    store: Store | Path | str | None = None,
     *,
     settings: RunSettings | None = None,
     out: Path | None = None,
@@ -100,8 +100,8 @@ def audit(
 ) -> Audit:
     """Can attention be trusted as an explanation here? Train (or find the run), examine, try other λ, write a report.
 
-    source: the data: a corpus of `load_corpus`, or what that reads (a name, the path of a file, a data frame, a tuple of
-        texts and labels); or `RunSettings` that name them. None: what the settings name
+    source: the data: a corpus of `load_corpus`, or what that reads (a name, the path of a file, a data frame, a tuple
+        of texts and labels); or `RunSettings` that name them. None: what the settings name
     store: where runs are kept, a `Store` or the path of a folder: a finished run is never computed twice; None: as on
         the command line the folder `runs`, or the one that HEEDFUL_STORE names
     settings: which model, how trained, and how a file is read; None: the defaults of `RunSettings`
