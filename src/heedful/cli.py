@@ -11,7 +11,7 @@ from heedful.commands.calibrate import calibrate
 from heedful.commands.data import fetch_data
 from heedful.commands.erase import erase
 from heedful.commands.lookup import find_run
-from heedful.commands.options import Json, StoreRoot, print_json
+from heedful.commands.options import AllUnits, Json, StoreRoot, print_json
 from heedful.commands.reproduce import reproduce
 from heedful.commands.runs import runs_app
 from heedful.commands.sweep import sweep
@@ -188,6 +188,7 @@ def train(
 def explain(
     text: Annotated[str, typer.Argument(help="The text to explain; - reads standard input.")],
     run: Annotated[str, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")],
+    everything: AllUnits = False,
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -199,7 +200,7 @@ def explain(
     if as_json:
         print_json(found.summary())
     else:
-        print_explanation(found)
+        print_explanation(found, everything=everything)
 
 
 @data.command("list")
