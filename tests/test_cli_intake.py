@@ -227,6 +227,16 @@ def test_labels_that_are_words_for_none_are_left_out_or_kept(call: Call, tmp_pat
     assert "Setting 'data.missing_labels' is 'drop': input should be 'skip' or 'keep'." in wrong.err
 
 
+def test_class_names_in_notices_do_not_steer_the_terminal(call: Call, tmp_path: Path) -> None:
+    rows = [f"word{row} the,{('bad', 'good')[row % 2]}" for row in range(40)]
+    path = write(tmp_path / "odd.csv", "text,label", [*rows, "one,\x1b[31mred", "two,\x1b[31mred"])
+    arguments = [*QUICK, "--store", tmp_path / "runs"]
+    for said in (call("data", "stats", path), call("audit", path, "--no-advice", *arguments)):
+        assert said.code == 0
+        assert "The test and dev splits lack the class ' [31mred'" in said.words
+        assert "\x1b" not in said.out
+
+
 ROWS = "".join(f"word{row},{row % 2}\n" for row in range(20))
 
 BAD: dict[str, tuple[str, bytes, str]] = {
