@@ -69,7 +69,7 @@ MissingLabels = Annotated[
     str | None,
     typer.Option(
         metavar="skip|keep",
-        help="Rows labelled NaN, null, none, N/A: skip leaves them out (default), keep makes a class of them.",
+        help="Rows labelled NaN, null, N/A: skip leaves them out (default), keep makes a class of them.",
     ),
 ]
 Encoding = Annotated[str | None, typer.Option(help="The file's text encoding, e.g. cp1252; default: utf-8.")]

@@ -188,7 +188,7 @@ def test_test_texts_that_occur_in_training_are_said() -> None:
     assert load_corpus(table).notices == ("1 test text also occurs in the training split.",)
 
 
-WORDS = ["NaN", "nan", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "<NA>", "#N/A", " NaN "]
+WORDS = ["NaN", "nan", "null", "NULL", "N/A", "n/a", "<NA>", "#N/A", " NaN "]
 
 
 def with_words(words: Sequence[str]) -> pd.DataFrame:
@@ -213,6 +213,16 @@ def test_other_words_are_classes(word: str) -> None:
     corpus = load_corpus(with_words([word] * 3))
     assert set(corpus.class_names) == {"a", "b", word}
     assert len(corpus.notices) == 2
+
+
+@pytest.mark.parametrize("word", ["none", "None", "NA", "na"])
+def test_a_word_that_may_be_a_class_is_taken_for_one_and_said(word: str) -> None:
+    corpus = load_corpus(with_words([word] * 3))
+    assert set(corpus.class_names) == {"a", "b", word}
+    assert corpus.notices[0] == (
+        f"Column 'label' holds '{word}' in 3 rows, taken for a class. If that means that there is no label, remove these "
+        "rows."
+    )
 
 
 def test_a_word_for_no_label_is_a_class_where_that_is_said() -> None:

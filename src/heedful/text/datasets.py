@@ -81,7 +81,7 @@ def load_corpus(
     split_values: what the values of that column mean, where they are not train, dev, test or spelled like it:
         {"validate": "dev", "held-out": "test", "unused": "skip"}; skip leaves the rows out. Also as on the command
         line, "dev=validate,test=held-out,skip=unused". By default nothing is added to the usual spellings.
-    missing_labels: what becomes of rows whose label is a word for none, such as NaN, null, none or N/A: "skip" leaves
+    missing_labels: what becomes of rows whose label is a word for none, such as NaN, null or N/A: "skip" leaves
         them out and says so (default), "keep" takes the word for a class.
     tokenizer: "words" (default: words and marks), "alphanumeric" (runs of letters and digits) or "whitespace".
     lowercase: whether Good and good are one token; default True.

@@ -22,8 +22,11 @@ HELD_OUT = ("test", "dev")
 MOST_CLASSES = 0.5
 """A label column with more different values than this share of the rows holds no classes."""
 
-NO_LABEL = frozenset(("nan", "-nan", "null", "none", "n/a", "na", "<na>", "#n/a", "#na", "nat"))
+NO_LABEL = frozenset(("nan", "-nan", "null", "n/a", "<na>", "#n/a", "#na", "nat"))
 """What programs write, and people, where there is no label; in any case of letters."""
+
+PERHAPS_NO_LABEL = frozenset(("none", "na"))
+"""What may be written for no label, and is a class in many data: taken for one, and said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +118,7 @@ def _usable(table: pd.DataFrame, text: str, label: str, *, words_kept: bool) -> 
     }
     notices = [_left_out(int(rows.sum()), why) for why, rows in reasons.items() if rows.any()]
     kept = table[~(empty | nul | unlabelled | said)]
+    notices += [] if words_kept else _perhaps_no_label(kept[label], label)
     if kept.empty:
         raise DataError(" ".join(["No row has both a text and a label.", *notices]))
     return kept, notices
@@ -123,6 +127,19 @@ def _usable(table: pd.DataFrame, text: str, label: str, *, words_kept: bool) -> 
 def _says_nothing(value: object) -> bool:
     """Whether a label is a word for none."""
     return isinstance(value, str) and value.strip().casefold() in NO_LABEL
+
+
+def _perhaps_no_label(labels: "pd.Series[Any]", column: str) -> list[str]:
+    """What is taken for a class though it might say that there is none."""
+    words = [value.strip() for value in labels if isinstance(value, str)]
+    found = [word for word in words if word.casefold() in PERHAPS_NO_LABEL]
+    if not found:
+        return []
+    named = listed(sorted(set(found)))
+    return [
+        f"Column '{column}' holds {named} in {len(found):,} row{'s' if len(found) > 1 else ''}, taken for a class. If "
+        "that means that there is no label, remove these rows."
+    ]
 
 
 def _of_words(labels: "pd.Series[Any]", column: str) -> str:
