@@ -220,8 +220,8 @@ def test_a_word_that_may_be_a_class_is_taken_for_one_and_said(word: str) -> None
     corpus = load_corpus(with_words([word] * 3))
     assert set(corpus.class_names) == {"a", "b", word}
     assert corpus.notices[0] == (
-        f"Column 'label' holds '{word}' in 3 rows, taken for a class. If that means that there is no label, remove these "
-        "rows."
+        f"Column 'label' holds '{word}' in 3 rows, taken for a class. If that means that there is no label, remove "
+        "these rows."
     )
 
 
