@@ -12,7 +12,8 @@ from tests.verdicts import verdict
 
 DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
 CORPUS, DECISION = ("C1", "C2", "C8b"), ("S6", "S13")
-SPEAKING = (*CORPUS, *DECISION, "S5")
+GUIDES = ("S5", "S14")
+SPEAKING = (*CORPUS, *DECISION, *GUIDES)
 
 
 def verdicts(**decisions: Decision) -> list[Verdict]:
@@ -35,7 +36,7 @@ def expected_decision(parts: list[Decision]) -> Decision:
 
 
 def test_every_combination_of_verdicts_present_or_not_has_its_sentences() -> None:
-    """3 decisions or none for each of the six claims that speak: 4⁶ combinations."""
+    """3 decisions or none for each of the seven claims that speak: 4⁷ combinations."""
     headlines = set()
     for given in product((*DECISIONS, None), repeat=len(SPEAKING)):
         known = {claim: decision for claim, decision in zip(SPEAKING, given, strict=True) if decision is not None}
@@ -149,7 +150,7 @@ def test_a_hierarchical_model_has_no_weights_of_words_and_still_an_answer() -> N
 
 def test_the_answer_is_plain_data_and_speaks_of_known_claims() -> None:
     row = answer(verdicts(**ALL_YES)).row()
-    assert set(row) == {"headline", "questions", "uses", "instead"}
+    assert set(row) == {"headline", "questions", "uses", "instead", "scope"}
     assert [question["name"] for question in row["questions"]] == ["corpus", "decision"]
     assert set(SPEAKING) <= set(CLAIMS)
 
@@ -157,9 +158,42 @@ def test_the_answer_is_plain_data_and_speaks_of_known_claims() -> None:
 @pytest.mark.parametrize("decision", ["no", "not shown"])
 def test_a_model_that_is_not_shown_to_beat_guessing_is_not_explained(decision: Decision) -> None:
     found = answer(verdicts(M1=decision, **ALL_YES))
-    assert found.headline.startswith("Not shown: the model is not shown to do better than always guessing")
+    assert found.headline.startswith("Not shown: the model is not shown to tell the classes apart better than guessing")
     assert {question.decision for question in found.questions} == {"not shown"}
     assert {question.rests_on for question in found.questions} == {("M1",)}
     assert {use.decision for use in found.uses} == {"not shown"}
     assert found.instead == ()
     assert answer(verdicts(M1="yes", **ALL_YES)) == answer(verdicts(**ALL_YES))
+
+
+@pytest.mark.parametrize(
+    ("gradient", "margin", "words"),
+    [
+        ("yes", "yes", "The gradient and the margin against the runner-up are better guides."),
+        ("yes", "no", "The gradient is the better guide. The margin against the runner-up is no better guide."),
+        ("no", "no", "The gradient and the margin against the runner-up are no better guides."),
+        ("not shown", "yes", "The margin against the runner-up is the better guide."),
+    ],
+)
+def test_better_guides_are_named(gradient: Decision, margin: Decision, words: str) -> None:
+    found = answer(verdicts(**{**ALL_YES, "S5": gradient, "S14": margin})).question("decision")
+    assert found.words.endswith(f". {words}")
+    assert found.rests_on == ("S6", "S13", "S5", "S14")
+
+
+def test_what_does_not_hold_of_the_decisions_for_every_class_is_no_yes() -> None:
+    same = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "yes"}).question("decision")
+    assert (same.decision, "every class" in same.words) == ("yes", False)
+    apart = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "no"})
+    assert apart.question("decision").decision == "not shown"
+    assert apart.question("decision").words.endswith(
+        "It is not the same of the decisions for every class: yes for 'good'; no for 'bad'."
+    )
+    unsure = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "not shown"}).question("decision")
+    assert (unsure.decision, unsure.words.endswith("not shown for 'bad'.")) == ("yes", True)
+
+
+def test_the_answer_says_what_it_is_of() -> None:
+    assert answer(verdicts(**ALL_YES), scope="One training.").scope == "One training."
+    noted = answer(verdicts(**ALL_YES), note="Of 9 words 3 count.").question("corpus").words
+    assert noted.endswith("they get more of the attention. Of 9 words 3 count.")

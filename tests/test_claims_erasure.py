@@ -58,6 +58,7 @@ CASES: dict[str, tuple[Tables, Tables]] = {
     "S9c": (same(product=3, minimum=3), same(product=4, minimum=3)),
     "S9d": (same(margin=3, minimum=3), same(margin=4, minimum=3)),
     "S13": (same(taken=0.9, attention=3), same(taken=0.6, attention=3)),
+    "S14": (same(attention=5, margin=4), same(attention=4, margin=5)),
     "S10": (two_tops(10, 30), two_tops(30, 10)),
     "S11": (
         same({"attention": 0.9, "gradient": 0.4, "product": 0.6}, attention=3, gradient=3, product=3),
@@ -99,15 +100,24 @@ def test_few_texts_are_undecided_and_the_words_say_so(claim: str, texts: int) ->
     for tables in CASES[claim]:
         few = {name: table[table["instance"] < texts] for name, table in tables.items()}
         verdict = of(claim, few)
-        assert (verdict.decision, verdict.estimate) == ("not shown", None)
-        assert verdict.words == CLAIMS[claim].silence
+        assert (verdict.decision, verdict.known) == ("not shown", False)
+        there = f" There are {verdict.evidence.replace(', ', ' and ')}." if verdict.estimate else ""
+        assert verdict.words == CLAIMS[claim].silence + there
         assert "too few texts" in verdict.words
+
+
+def test_silence_on_too_few_texts_says_how_many_there_are() -> None:
+    assert of("S4", tops((4, 0.3, 0.1, False, True))).words.endswith("More test texts may help. There are 4 texts.")
+    sides = tops((100, 0.5, 0.1, False, False), (1, 0.1, -0.1, False, False))
+    assert of("S2", sides).words.endswith(
+        "There are 100 texts where the top unit mattered more and 1 text where the random one did."
+    )
 
 
 def test_both_groups_of_a_comparison_must_be_large_enough() -> None:
     few = tops((100, 0.5, 0.1, False, False), (FEWEST - 1, 0.1, -0.1, False, False))
     enough = tops((100, 0.5, 0.1, False, False), (FEWEST, 0.1, -0.1, False, False))
-    assert (of("S2", few).estimate, of("S2", enough).decision) == (None, "yes")
+    assert (of("S2", few).decision, of("S2", few).known, of("S2", enough).decision) == ("not shown", False, "yes")
     assert of("S2", enough).evidence == (
         "100 texts where the top unit mattered more, 10 texts where the random one did"
     )

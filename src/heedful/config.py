@@ -93,7 +93,8 @@ class TrainingSettings(Settings):
     alignment_penalty: float = Field(0.0, ge=0)  # c in c·|VᵀW|
     batch_size: int = Field(100, ge=1)
     epochs: int = Field(40, ge=1)
-    patience: int | None = Field(None, ge=1)  # epochs without a better dev accuracy before stopping
+    ties: Literal["loss", "first"] = "loss"  # of epochs with equal dev accuracy the one kept; the papers' is the first
+    patience: int | None = Field(None, ge=1)  # epochs without a better one before stopping
     plateau: int | None = Field(None, ge=1)  # epochs without a better dev accuracy before the rate is halved
     clip: float | None = Field(None, gt=0)  # largest gradient norm
     seed: int = Field(0, ge=0)

@@ -196,7 +196,7 @@ def _metrics(model: Classifier, found: Trace, tokens: pd.DataFrame) -> dict[str,
     assert found.labels is not None
     right = int((found.predictions == found.labels).sum())
     accuracy = share(right, len(found))
-    best = model.history.iloc[int(model.history["dev_accuracy"].argmax())]
+    best = model.history[model.history["kept"]].iloc[0]
     return {
         "test_accuracy": accuracy.value,
         "test_accuracy_low": accuracy.low,

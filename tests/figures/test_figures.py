@@ -52,6 +52,7 @@ HISTORY = pd.DataFrame(
         "train_loss": [0.7, 0.5, 0.4],
         "dev_loss": [0.6, 0.55, 0.6],
         "dev_accuracy": [0.6, 0.8, 0.8],
+        "kept": [False, True, False],
     }
 )
 
@@ -107,7 +108,7 @@ def test_learning_curves_show_the_history_and_the_chosen_epoch() -> None:
 
 
 def test_one_epoch_can_be_seen() -> None:
-    losses, _ = learning_curves(HISTORY.head(1)).axes
+    losses, _ = learning_curves(HISTORY[HISTORY["kept"]]).axes
     assert losses.lines[0].get_marker() == "o"
 
 

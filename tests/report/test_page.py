@@ -219,7 +219,7 @@ def test_a_verdict_without_numbers_has_no_scale() -> None:
 
 def test_a_part_shows_its_sentence_its_table_and_its_verdicts() -> None:
     table = pd.DataFrame({"λ": ["<1>", "10"], "dev accuracy": ["50.0%", "75.0%"]})
-    part = Part(name="advice", title="Which λ?", lead="Take <10>.", table=table, note="A note.")
+    part = Part(name="advice", title="Which λ?", lead="Take <10>.", tables=[table], note="A note.")
     whole = Page.of(render(make_report(advice=part, naming="positive: towards <spam>, negative: towards ham")))
     assert "Which λ? Take <10>. λ dev accuracy <1> 50.0% 10 75.0% A note." in whole.text
     assert "Groups of tokens: positive: towards <spam>, negative: towards ham." in whole.text

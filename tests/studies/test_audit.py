@@ -263,7 +263,7 @@ def test_audit_and_erase_print_the_same_numbers(examined: Audit) -> None:
     tables = erasure_tables(examined.run.trace(), seed=examined.run.settings.training.seed)
     mine = {found.claim: found for found in examined.erasure.verdicts}
     assert {found.claim: found for found in tables.judged} == mine
-    both = tables.common.merge(examined.erasure.summary, on="ranking", suffixes=("", "_audit"))
+    both = tables.resting.merge(examined.erasure.summary, on="ranking", suffixes=("", "_audit"))
     assert len(both) == len(examined.erasure.summary)
     for column in ("instances", "median_fraction", "attained", "mean_ratio", "lead_taken"):
         pd.testing.assert_series_equal(both[column], both[f"{column}_audit"], check_names=False)

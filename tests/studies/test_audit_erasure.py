@@ -6,8 +6,10 @@ import torch
 
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.studies.audit_erasure import (
+    by_decision,
     erase_attention,
     erasure_words,
+    shown_decisions,
     shown_table,
     summarise,
 )
@@ -18,7 +20,7 @@ def flips_of(rows: dict[str, list[tuple[int, int, int | None]]]) -> pd.DataFrame
     """A table of flips from (instance, units, erased) of each ranking."""
     table = pd.DataFrame(
         [
-            {"ranking": name, "order": 0, "instance": instance, "units": units, "erased": erased}
+            {"ranking": name, "order": 0, "instance": instance, "decision": 0, "units": units, "erased": erased}
             for name, entries in rows.items()
             for instance, units, erased in entries
         ]
@@ -37,26 +39,27 @@ FLIPS = flips_of(
 )
 
 
-def test_rankings_stand_on_the_texts_that_all_but_chance_flip() -> None:
+def test_rankings_stand_on_the_texts_that_rest_on_a_part_and_never_is_everything() -> None:
+    """Attention never flips the last text: all four of its units count as erased, four times the minimum."""
     found = summarise(FLIPS).set_index("ranking")
-    assert found["instances"].tolist() == [2, 2, 2]
-    assert found["median_fraction"].to_dict() == {"attention": 0.625, "random": 1.0, "minimum": 0.375}
-    assert found["over_half"].to_dict() == {"attention": 0.5, "random": 1.0, "minimum": 0.0}
-    assert found["attained"].to_dict() == {"attention": 1 / 3, "random": 0.0, "minimum": 1.0}  # of three that can flip
+    assert found["instances"].tolist() == [3, 3, 3]
+    assert found["median_fraction"].to_dict() == {"attention": 0.75, "random": 1.0, "minimum": 0.25}
+    assert found["over_half"].to_dict() == {"attention": 2 / 3, "random": 2 / 3, "minimum": 0.0}
+    assert found["attained"].to_dict() == {"attention": 1 / 3, "random": 0.0, "minimum": 1.0}
     assert found["lead_taken"].to_dict() == {"attention": 0.5, "random": 0.25, "minimum": 1.0}
-    assert found["mean_ratio"].to_dict() == {"attention": 2.0, "random": 3.0, "minimum": 1.0}
-    assert found["mean_mass"].to_dict() == {"attention": 0.3125, "random": 0.75, "minimum": 0.1875}
+    assert found["mean_ratio"].to_dict() == {"attention": (1 + 3 + 4) / 3, "random": (2 + 4 + 2) / 3, "minimum": 1.0}
+    assert found["mean_mass"]["attention"] == pytest.approx((0.25 + 0.375 + 1.0) / 3)
 
 
 def test_the_words_set_attention_against_the_minimum() -> None:
     assert erasure_words(FLIPS, summarise(FLIPS), "words") == (
-        "Erased from the largest attention weight on, 62.5% of a text's words must go before the decision flips; "
-        "provably 37.5% are enough (medians over 2 texts). Another 1 never flip along attention, and are not in these "
-        "medians."
+        "Erased from the largest attention weight on, 75.0% of a text's words must go before the decision flips; "
+        "provably 25.0% are enough (medians over 3 texts). Along attention 1 of them flip only when everything is "
+        "erased, or never."
     )
     never = flips_of({"attention": [(0, 2, 1), (1, 3, None)], "minimum": [(0, 2, 1), (1, 3, None)]})
     assert erasure_words(never, summarise(never), "sentences").endswith(
-        "(medians over 1 texts). 1 of 2 decisions never flip, whatever is erased."
+        "(medians over 1 texts). The other 1 decisions rest on no part of their text: nothing less than all flips them."
     )
 
 
@@ -66,8 +69,66 @@ def test_nothing_to_erase_and_nothing_that_flips_are_said() -> None:
         "No test text has two words or more: there is nothing to erase."
     )
     firm = flips_of({"attention": [(0, 2, None)], "random": [(0, 2, None)], "minimum": [(0, 2, None)]})
-    assert erasure_words(firm, summarise(firm), "words").startswith("There is no text whose decision every")
+    assert erasure_words(firm, summarise(firm), "words").startswith("No decision rests on a part of its words")
     assert shown_table(summarise(firm))["median erased"].tolist() == ["–", "–", "–"]
+
+
+def test_decisions_for_each_class_have_a_line_of_their_own() -> None:
+    """Twenty texts decided for a rest on the attended unit, twenty for b on another, five for b on nothing."""
+    parts = {"attention": [1] * 20 + [3] * 20 + [None] * 5, "random": [2] * 40 + [None] * 5}
+    counts = {**parts, "minimum": [1] * 40 + [None] * 5}
+    flips = flips_of({name: [(n, 4, erased) for n, erased in enumerate(rows)] for name, rows in counts.items()})
+    flips = flips.assign(
+        decision=(flips["instance"] >= 20).astype(int),
+        lead_taken=(flips["instance"] < 20).where(flips["instance"] < 40).astype(float),
+    )
+    found = by_decision(flips, ("a", "b", "never decided for")).set_index("decision")
+    assert found["texts"].to_dict() == {"a": 20, "b": 25}
+    assert found["resting"].to_dict() == {"a": 20, "b": 20}
+    assert found["found"].to_dict() == {"a": "yes", "b": "no"}
+    assert found["sooner"].to_dict() == {"a": 1.0, "b": 0.0}
+    assert found["lead_taken"].to_dict() == {"a": 1.0, "b": 0.0}
+    assert found["median_fraction"].to_dict() == {"a": 0.25, "b": 0.75}
+    assert shown_decisions(by_decision(flips, ("a", "b"))).iloc[1].tolist() == [
+        "b", "25", "20", "75.0%", "25.0%", "0.0%", "0.0%", "no"
+    ]  # fmt: skip
+
+
+def mirrored(trace: Trace) -> Trace:
+    """The same trace with the names of its classes exchanged."""
+    return Trace.from_arrays(
+        offsets=trace.offsets,
+        attention_scores=trace.attention_scores,
+        polarity_scores=trace.polarity_scores.flip(1),
+        bias=trace.bias.flip(0),
+        labels=None if trace.labels is None else 1 - trace.labels,
+    )
+
+
+def test_renaming_the_classes_changes_no_verdict_of_a_model_without_bias() -> None:
+    """Everything erased is 0 : 0 there, and the tie goes to the first class, whichever that is."""
+    draw = torch.Generator().manual_seed(0)
+    lengths = torch.randint(2, 9, (200,), generator=draw)
+    units = int(lengths.sum())
+    polarity = torch.randn(units, 2, generator=draw, dtype=torch.float64) + torch.tensor([0.3, 0.0])
+    trace = Trace.from_arrays(
+        offsets=torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)]),
+        attention_scores=torch.randn(units, generator=draw, dtype=torch.float64),
+        polarity_scores=polarity,
+        bias=[0.0, 0.0],
+        labels=torch.randint(0, 2, (200,), generator=draw),
+    )
+    one, other = erase_attention(trace), erase_attention(mirrored(trace))
+    forced = one.tables["flips"]["erased"].isna().sum(), other.tables["flips"]["erased"].isna().sum()
+    assert forced[0] != forced[1]  # the tables differ
+    for first, second in zip(one.verdicts, other.verdicts, strict=True):
+        assert (first.claim, first.decision, first.evidence) == (second.claim, second.decision, second.evidence)
+        assert (first.estimate is None) == (second.estimate is None)
+        if first.estimate and second.estimate:
+            bounds = [(found.value, found.low, found.high) for found in (first.estimate, second.estimate)]
+            assert bounds[0] == pytest.approx(bounds[1], abs=1e-12, nan_ok=True)
+    pd.testing.assert_frame_equal(one.summary, other.summary)
+    assert one.words == other.words
 
 
 def trace_of(instances: int) -> Trace:

@@ -1,4 +1,4 @@
-"""`fit`: learns what was planted, same seed same bits, chooses the first best epoch, and tells its observers."""
+"""`fit`: learns what was planted, same seed same bits, chooses the best epoch, and tells its observers."""
 
 import inspect
 from dataclasses import replace
@@ -25,7 +25,7 @@ from heedful.text.vocabulary import Vocabulary
 from heedful.training.events import EpochDone, Event, StepDone
 from heedful.training.loop import fit, training_step
 from heedful.training.metrics import Quality, evaluate
-from heedful.training.state import TrainingState
+from heedful.training.state import TrainingState, best_epoch
 from tests.models.test_hierarchical import documents_of_sentences
 from tests.oracles.adam import LiteralAdam
 from tests.oracles.classifiers import literal_logits
@@ -94,16 +94,33 @@ def test_another_seed_gives_other_parameters(corpus: Corpus) -> None:
     assert not torch.equal(first.readout_weight, second.readout_weight)
 
 
-def test_the_first_epoch_with_the_best_dev_accuracy_is_returned(corpus: Corpus) -> None:
-    model = fit(corpus, **{**QUICK, "epochs": 8})
+def test_the_first_epoch_with_the_best_dev_accuracy_is_returned_as_the_papers_have_it(corpus: Corpus) -> None:
+    model = fit(corpus, ties="first", **{**QUICK, "epochs": 8})
     best = model.history["dev_accuracy"].max()
     assert evaluate(model, corpus.dev).accuracy == best
-    stopped = fit(corpus, **{**QUICK, "epochs": int(model.history["dev_accuracy"].argmax()) + 1})
+    first = int(model.history["dev_accuracy"].argmax()) + 1
+    assert model.history.loc[model.history["kept"], "epoch"].tolist() == [first]
+    stopped = fit(corpus, ties="first", **{**QUICK, "epochs": first})
     assert torch.equal(model.embedding, stopped.embedding)
 
 
+def test_of_epochs_with_equal_dev_accuracy_the_one_with_the_smallest_dev_loss_is_kept(corpus: Corpus) -> None:
+    model = fit(corpus, learning_rate=0.2, **{**QUICK, "epochs": 20})
+    equal = model.history[model.history["dev_accuracy"] == model.history["dev_accuracy"].max()]
+    assert len(equal) > 1
+    assert model.history.loc[model.history["kept"], "dev_loss"].tolist() == [equal["dev_loss"].min()]
+    assert evaluate(model, corpus.dev).loss == equal["dev_loss"].min()
+
+
+@pytest.mark.parametrize(("ties", "expected"), [("first", 2), ("loss", 4)])
+def test_the_best_epoch_by_hand(ties: str, expected: int) -> None:
+    measured = zip((0.5, 0.75, 0.75, 0.75, 0.25), (0.1, float("nan"), 0.9, 0.8, 0.0), strict=True)
+    rows = [{"epoch": n, "dev_accuracy": found, "dev_loss": loss} for n, (found, loss) in enumerate(measured, 1)]
+    assert best_epoch(rows, ties) == expected
+
+
 def test_patience_stops_so_many_epochs_after_the_best(corpus: Corpus) -> None:
-    model = fit(corpus, patience=2, **{**QUICK, "epochs": 60})
+    model = fit(corpus, patience=2, ties="first", **{**QUICK, "epochs": 60})
     best = int(model.history["dev_accuracy"].argmax()) + 1
     assert len(model.history) == best + 2
 

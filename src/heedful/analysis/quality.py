@@ -2,6 +2,10 @@
 
 Serrano & Smith 2019 leave instances of one unit out, and for each ranking those that it never flips. Rankings then
 stand on different instances, so the set that all of them flip is reported beside: the conventions `own` and `common`.
+
+Both depend on what the bias says alone, where everything is erased: a model without one then has no preference, the
+first class wins, and what rests on nothing flips in the other class only. The convention `resting` does not: it takes
+the instances that fewer units than all can flip, and a ranking that never flips one counts as everything erased.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +26,13 @@ COMMON = ("attention", "gradient", "product", "margin", "minimum")
 THRESHOLDS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-def flip_summary(tables: Tables) -> pd.DataFrame:
+def flip_summary(tables: Tables, conventions: Sequence[str] = ("own", "common")) -> pd.DataFrame:
     """Per ranking and convention how many instances count and which do not, the fractions and the mass erased.
 
     `one_unit` and `never` are not of the convention `own`; of several random orders `never` is the mean, and
     `instances` are those that count in any order. `over_half` is the share that loses more than half.
     """
-    kept = {"own": {name: _flipped(table) for name, table in tables.items()}, "common": on_common(tables)}
+    kept = {convention: CONVENTIONS[convention](tables) for convention in conventions}
     rows = []
     for name, table in tables.items():
         several = table[table["units"] > 1]
@@ -54,7 +58,7 @@ def flip_summary(tables: Tables) -> pd.DataFrame:
 
 def fraction_distribution(tables: Tables, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
     """The share of instances that lose more than each fraction of their units before they flip (Figure 6's tail)."""
-    kept = {"own": {name: _flipped(table) for name, table in tables.items()}, "common": on_common(tables)}
+    kept = {convention: CONVENTIONS[convention](tables) for convention in ("own", "common")}
     return pd.DataFrame(
         [
             {
@@ -81,6 +85,27 @@ def on_common(tables: Tables) -> dict[str, pd.DataFrame]:
     sets = [set(_flipped(table)["instance"]) for table in fixed or tables.values()]
     common = set.intersection(*sets) if sets else set()
     return {name: with_everything_erased(table[table["instance"].isin(common)]) for name, table in tables.items()}
+
+
+def on_own(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The rows of the instances of several units that each ranking flips."""
+    return {name: _flipped(table) for name, table in tables.items()}
+
+
+def on_resting(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The rows of the instances whose decision rests on a part of their units: fewer than all are enough to flip it."""
+    minimum = tables["minimum"]
+    resting = set(minimum.loc[rests_on_a_part(minimum), "instance"])
+    return {name: with_everything_erased(table[table["instance"].isin(resting)]) for name, table in tables.items()}
+
+
+def rests_on_a_part(minimum: pd.DataFrame) -> "pd.Series[bool]":
+    """For each row of the minimum whether fewer units than all flip the decision."""
+    return (minimum["erased"] < minimum["units"]).fillna(False).astype(bool)
+
+
+CONVENTIONS = {"own": on_own, "common": on_common, "resting": on_resting}
+"""Which instances count, by name."""
 
 
 def by_chance(name: str) -> bool:

@@ -3,7 +3,8 @@
 Intervals are at the 95 % level where no other is asked for.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +32,24 @@ class Estimate:
     high: float
     count: int
     groups: tuple[int, int] | None = None
+    over: str = ""
+    """What the interval is over, where it is not what is counted."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a number; else it is known only how much there is too little of."""
+        return not math.isnan(self.value)
 
     @property
     def sides(self) -> tuple[int, ...]:
         """How many observations stand on each side."""
         return self.groups or (self.count,)
+
+
+def too_few(*sides: int) -> Estimate:
+    """No number, and how many observations there are, on each side of a comparison."""
+    groups = (sides[0], sides[1]) if len(sides) == 2 else None
+    return Estimate(value=np.nan, low=np.nan, high=np.nan, count=sum(sides), groups=groups)
 
 
 def share(successes: int, trials: int, *, level: float = LEVEL) -> Estimate:
@@ -44,6 +58,18 @@ def share(successes: int, trials: int, *, level: float = LEVEL) -> Estimate:
         raise InputError("A share needs at least one trial.")
     interval = stats.binomtest(successes, trials).proportion_ci(level, method="wilson")
     return Estimate(value=successes / trials, low=float(interval.low), high=float(interval.high), count=trials)
+
+
+def mean_of_shares(successes: Sequence[int], trials: Sequence[int], *, level: float = LEVEL) -> Estimate:
+    """The mean of independent shares p_k, its interval by their variances recovered from Wilson's intervals.
+
+    p̄ − √Σ (p_k − low_k)² / K … p̄ + √Σ (high_k − p_k)² / K: MOVER (Zou & Donner 2008), which is never a point.
+    """
+    parts = [share(some, of, level=level) for some, of in zip(successes, trials, strict=True)]
+    mean = float(np.mean([part.value for part in parts]))
+    below = math.hypot(*(part.value - part.low for part in parts)) / len(parts)
+    above = math.hypot(*(part.high - part.value for part in parts)) / len(parts)
+    return Estimate(value=mean, low=mean - below, high=mean + above, count=sum(trials))
 
 
 def paired_difference(*, gained: int, lost: int, pairs: int, level: float = LEVEL) -> Estimate:
@@ -90,7 +116,7 @@ def area_estimate(higher: Numbers, lower: Numbers, *, level: float = LEVEL) -> E
     """
     sides = len(higher), len(lower)
     if not all(sides):
-        return Estimate(value=np.nan, low=np.nan, high=np.nan, count=sum(sides), groups=sides)
+        return too_few(*sides)
     codes = np.unique(np.concatenate([higher, lower]), return_inverse=True)[1]
     size = int(codes.max()) + 1
     places = codes.astype(np.float64)

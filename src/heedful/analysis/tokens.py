@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from heedful.analysis.chance import beyond_chance, effective_counts
 from heedful.errors import InputError
 from heedful.text.corpus import Corpus
 from heedful.text.ragged import segments_of
@@ -72,6 +73,12 @@ def training_counts(corpus: Corpus) -> Int[Tensor, "vocab classes"]:
     return class_counts(
         train.tokens.numbers, classes, vocabulary_size=len(corpus.vocabulary), class_count=corpus.classes
     )
+
+
+def training_effective_counts(corpus: Corpus) -> Float[Tensor, " vocab"]:
+    """How many independent occurrences those of each token in the training split are worth."""
+    train = corpus.train
+    return effective_counts(train.tokens.numbers, segments_of(train.offsets), vocabulary_size=len(corpus.vocabulary))
 
 
 def associations(counts: Int[Tensor, "vocab classes"], by: Measure = "rates") -> Float[Tensor, " vocab"]:
@@ -149,11 +156,17 @@ def _neutral(counts: Tensor, rule: GroupRule) -> np.ndarray:
 
 
 def token_table(
-    vocabulary: Trace, counts: Int[Tensor, "vocab classes"], *, rule: GroupRule | None = None
+    vocabulary: Trace,
+    counts: Int[Tensor, "vocab classes"],
+    *,
+    effective: Float[Tensor, " vocab"] | None = None,
+    rule: GroupRule | None = None,
 ) -> pd.DataFrame:
     """One row per token of a vocabulary trace: counts per class, association, group, polarity, attention.
 
-    `association_by_counts` and `group_by_counts` are the paper's own, whatever the rule.
+    `beyond_chance` says whether the token belongs to a class by more than accident; `effective` counts
+    (`heedful.analysis.chance`) are the counts themselves if they are not given. `association_by_counts` and
+    `group_by_counts` are the paper's own, whatever the rule.
     """
     if vocabulary.units is None or len(vocabulary) != int(vocabulary.offsets[-1]):
         raise InputError("A vocabulary trace has one named unit per instance.")
@@ -164,6 +177,8 @@ def token_table(
     chosen = rule or GroupRule()
     table["association"] = associations(counts, chosen.by).numpy()
     table["group"] = token_groups(counts, names, chosen)
+    worth = counts.sum(1).double() if effective is None else effective
+    table["beyond_chance"] = beyond_chance(counts, worth, more_than=chosen.count).numpy()
     table["association_by_counts"] = associations(counts, "counts").numpy()
     table["group_by_counts"] = token_groups(counts, names, replace(chosen, by="counts"))
     for column, values in polarity_columns(vocabulary.polarity_scores, names).items():
@@ -173,9 +188,10 @@ def token_table(
 
 
 def as_printed(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of tokens whose groups and associations are those that the paper's definition gives."""
+    """A table of tokens whose groups and associations are those that the paper's definition gives, chance included."""
     names = ("association", "group")
-    return table.assign(**{name: table[f"{name}_by_counts"] for name in names if f"{name}_by_counts" in table})
+    printed = {name: table[f"{name}_by_counts"] for name in names if f"{name}_by_counts" in table}
+    return table.assign(**printed).drop(columns="beyond_chance", errors="ignore")
 
 
 def mean_weights(trace: Trace, tokens: Int[Tensor, " units"], scored: pd.DataFrame) -> pd.DataFrame:
@@ -191,5 +207,5 @@ def mean_weights(trace: Trace, tokens: Int[Tensor, " units"], scored: pd.DataFra
         torch.zeros(len(scored), dtype=torch.float64).index_add_(0, tokens, values)[seen] / counts[seen]
         for values in (trace.attention_weights, lifts)
     )
-    kept = scored[["token", "group", "group_by_counts"]].iloc[seen.numpy()].reset_index(drop=True)
+    kept = scored[["token", "group", "beyond_chance", "group_by_counts"]].iloc[seen.numpy()].reset_index(drop=True)
     return kept.assign(occurrences=counts[seen].numpy(), weight=weight.numpy(), lift=lift.numpy())

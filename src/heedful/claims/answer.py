@@ -15,7 +15,12 @@ from heedful.claims.model import LEARNED
 Known = Mapping[str, Decision]
 
 SOUND, SCORES, TEXTS = "C1", "C2", "C8b"
-CHANCE, LEADS, GRADIENT, ALL_TEXTS = "S6", "S13", "S5", "S4"
+CHANCE, LEADS, ALL_TEXTS = "S6", "S13", "S4"
+GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
+"""The claims that another ranking is the better guide, and what it is called."""
+
+DECISIVE = (CHANCE, LEADS)
+"""What the question on single decisions is answered by."""
 
 FEWEST_DECISIONS = 0.5
 """So large a part of the decisions must rest on parts of their texts for the answer to speak of decisions at all."""
@@ -49,6 +54,8 @@ class Answer:
     questions: tuple[Question, ...]
     uses: tuple[Use, ...]
     instead: tuple[str, ...]
+    scope: str = ""
+    """What the answer is of."""
 
     def question(self, name: str) -> Question:
         return next(question for question in self.questions if question.name == name)
@@ -58,10 +65,18 @@ class Answer:
         return asdict(self)
 
 
-def answer(verdicts: Sequence[Verdict], *, unit: str = "words") -> Answer:
-    """The answer that these verdicts give, and no others; `unit` is what has the weights, words or sentences."""
+def answer(
+    verdicts: Sequence[Verdict], *, unit: str = "words", classes: Known | None = None, scope: str = "", note: str = ""
+) -> Answer:
+    """The answer that these verdicts give, and no others.
+
+    unit: what has the weights, words or sentences.
+    classes: whether attention finds what decided in the decisions for each class alone (`single_decisions`).
+    scope: what the answer is of: how many trainings, how many texts.
+    note: what must be said of the words that the first question rests on.
+    """
     known = {verdict.claim: verdict.decision for verdict in verdicts}
-    corpus, decision = _corpus(known), _decision(known, _resting(verdicts))
+    corpus, decision = _corpus(known, note), _decision(known, _resting(verdicts), classes or {})
     idle = known.get(LEARNED, "yes") != "yes"
     if idle:
         corpus, decision = (_unasked(question) for question in (corpus, decision))
@@ -70,6 +85,7 @@ def answer(verdicts: Sequence[Verdict], *, unit: str = "words") -> Answer:
         questions=(corpus, decision),
         uses=tuple(_uses(corpus.decision, decision.decision, unit)),
         instead=() if idle else tuple(_instead(corpus.decision, decision.decision, known)),
+        scope=scope,
     )
 
 
@@ -90,7 +106,14 @@ def _doubtful(known: Known) -> bool:
     return known.get(SOUND) == "no"
 
 
-def _corpus(known: Known) -> Question:
+def single_decisions(known: Known, resting: int, decisions: int) -> Decision:
+    """Whether attention finds what decided, if so many of the decisions rest on a part of their text."""
+    parts = [known[name] for name in DECISIVE if name in known]
+    enough = len(parts) == len(DECISIVE) and resting >= FEWEST_DECISIONS * decisions
+    return _all_of(parts) if enough else "not shown"
+
+
+def _corpus(known: Known, note: str) -> Question:
     rests_on = tuple(name for name in (SOUND, SCORES, TEXTS) if name in known)
     parts = [known[name] for name in rests_on if name != SOUND]
     decision = _all_of(parts) if known.get(SOUND) == "yes" else "not shown"
@@ -98,7 +121,7 @@ def _corpus(known: Known) -> Question:
         name="corpus",
         question="Across the corpus, does attention point at the words that decide?",
         decision=decision,
-        words=_UNSOUND.get(known.get(SOUND, "not shown"), "") or _joined(rests_on[1:], parts),
+        words=(_UNSOUND.get(known.get(SOUND, "not shown"), "") or _joined(rests_on[1:], parts)) + _after(note),
         rests_on=rests_on,
     )
 
@@ -109,19 +132,54 @@ def _resting(verdicts: Sequence[Verdict]) -> tuple[int, int] | None:
     return (counts[LEADS], counts[ALL_TEXTS]) if {LEADS, ALL_TEXTS} <= set(counts) else None
 
 
-def _decision(known: Known, resting: tuple[int, int] | None) -> Question:
-    rests_on = tuple(name for name in (CHANCE, LEADS) if name in known)
+def _decision(known: Known, resting: tuple[int, int] | None, classes: Known) -> Question:
+    rests_on = tuple(name for name in DECISIVE if name in known)
     parts = [known[name] for name in rests_on]
-    guide = _GUIDE[known[GRADIENT]] if GRADIENT in known else ""
-    few = resting is not None and resting[0] < FEWEST_DECISIONS * resting[1]
-    said = "" if resting is None or resting[0] == resting[1] else _RESTING.format(some=resting[0], all=resting[1])
+    some, every = resting or (1, 1)
+    few = some < FEWEST_DECISIONS * every
+    found = single_decisions(known, some, every)
+    refuted = found == "yes" and "no" in classes.values()
+    said = [
+        _joined(rests_on, parts),
+        _guides(known),
+        _RESTING.format(some=some, all=every) if some < every else "",
+        _FEW_REST if few else "",
+        _by_class(classes, found),
+    ]
     return Question(
         name="decision",
         question="For one decision, does attention find what decided it?",
-        decision=_all_of(parts) if len(parts) == 2 and not few else "not shown",
-        words=f"{_joined(rests_on, parts)}{guide}{said}{_FEW_REST if few else ''}",
-        rests_on=(*rests_on, GRADIENT) if GRADIENT in known else rests_on,
+        decision="not shown" if refuted else found,
+        words="".join(map(_after, said)).strip(),
+        rests_on=(*rests_on, *(name for name in GUIDES if name in known)),
     )
+
+
+def _after(words: str) -> str:
+    return f" {words}" if words else ""
+
+
+def _guides(known: Known) -> str:
+    """Which other rankings are better guides, and which are not."""
+    said = []
+    for decision, words in _GUIDES.items():
+        names = [name for claim, name in GUIDES.items() if known.get(claim) == decision]
+        if names:
+            sentence = words[len(names) - 1].format(" and ".join(names))
+            said.append(sentence[0].upper() + sentence[1:])
+    return " ".join(said)
+
+
+def _by_class(classes: Known, found: Decision) -> str:
+    """What holds of the decisions for each class, where it is not the same of all."""
+    if set(classes.values()) <= {found}:
+        return ""
+    parts = [
+        f"{decision} for {', '.join(repr(name) for name, own in classes.items() if own == decision)}"
+        for decision in ("yes", "no", "not shown")
+        if decision in classes.values()
+    ]
+    return f"It is not the same of the decisions for every class: {'; '.join(parts)}."
 
 
 def _joined(names: Sequence[str], parts: Sequence[Decision]) -> str:
@@ -165,22 +223,21 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
 }
 
 _RESTING = (
-    " That is of {some:,} of {all:,} decisions: the others flip only when everything is erased, or never, and rest on "
+    "That is of {some:,} of {all:,} decisions: the others flip only when everything is erased, or never, and rest on "
     "no part of their text."
 )
-_FEW_REST = " Of so few, nothing is said of decisions at large."
+_FEW_REST = "Of so few, nothing is said of decisions at large."
 
-_GUIDE: Mapping[Decision, str] = {
-    "yes": " The gradient is the better guide.",
-    "no": " The gradient is no better guide.",
-    "not shown": "",
+_GUIDES: Mapping[Decision, tuple[str, str]] = {
+    "yes": ("{} is the better guide.", "{} are better guides."),
+    "no": ("{} is no better guide.", "{} are no better guides."),
 }
 
 _IDLE = (
-    "Not shown: the model is not shown to do better than always guessing the commonest class, so that there may be "
-    "nothing to explain."
+    "Not shown: the model is not shown to tell the classes apart better than guessing, so that there may be nothing to "
+    "explain."
 )
-_NOTHING = "The model is not shown to do better than always guessing the commonest class."
+_NOTHING = "The model is not shown to tell the classes apart better than guessing does."
 
 _DOUBT = "The model itself is in doubt: words do not reliably push towards their own class. "
 _PLAIN: Mapping[tuple[Decision, Decision], str] = {

@@ -317,6 +317,24 @@ CLAIMS = (
         sides=("texts",),
     ),
     Claim(
+        name="S14",
+        statement="Margins against the runner-up find smaller sets that flip the decision than attention does.",
+        statistic="share of wins of margin over attention where counts differ",
+        threshold=0.5,
+        needs=("flips",),
+        estimate=over_runs("flips", wins("margin", "attention")),
+        words={
+            "yes": "By margin, what each unit gives to the decision over the runner-up, the decision flips with fewer "
+            "units than by attention in {found.value:.1%} of the texts where they differ.",
+            "no": "Margins are no better a guide than attention: by margin the decision flips with fewer units in only "
+            "{found.value:.1%} of the texts where they differ.",
+            "not shown": "By margin the decision flips with fewer units than by attention in {found.value:.1%} of the "
+            "texts where they differ; that cannot be told from half, or rests on too few.",
+        },
+        silence=_FEW,
+        sides=("texts",),
+    ),
+    Claim(
         name="S10",
         statement="The top unit of gradient times attention flips more decisions alone than the most attended one, in "
         "every model.",

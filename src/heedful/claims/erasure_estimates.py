@@ -2,13 +2,14 @@
 
 Each has an interval over instances that is never a point: Wilson's for a share, the exact one of pairs for a difference
 of shares, that of an area, and that of bootstrap resamples for anything else. A group of fewer than `FEWEST` instances
-gives no number. How they are put together over seeds and models is said in `heedful.claims.erasure_together`.
+gives no number but how many there are. How they are put together over seeds and models is said in
+`heedful.claims.erasure_together`.
 """
 
 import numpy as np
 import pandas as pd
 
-from heedful.analysis.quality import by_chance, with_everything_erased
+from heedful.analysis.quality import by_chance, rests_on_a_part, with_everything_erased
 from heedful.analysis.statistics import (
     Estimate,
     Numbers,
@@ -17,6 +18,7 @@ from heedful.analysis.statistics import (
     bounded_mean,
     paired_difference,
     share,
+    too_few,
 )
 from heedful.claims.erasure_together import OfRun
 from heedful.claims.kinds import FEWEST
@@ -39,8 +41,8 @@ def _top(run: pd.DataFrame, ranking: str = "attention") -> pd.DataFrame:
     return run[run["ranking"] == ranking]
 
 
-def _share(successes: int, trials: int, level: float) -> Estimate | None:
-    return share(successes, trials, level=level) if trials >= FEWEST else None
+def _share(successes: int, trials: int, level: float) -> Estimate:
+    return share(successes, trials, level=level) if trials >= FEWEST else too_few(trials)
 
 
 def positive_divergence(run: pd.DataFrame, level: float) -> Estimate | None:
@@ -54,7 +56,8 @@ def smaller_difference(run: pd.DataFrame, level: float) -> Estimate | None:
     rows = _top(run)
     positive = rows.loc[rows["divergence_difference"] > 0, "difference"].to_numpy(np.float64)
     negative = rows.loc[rows["divergence_difference"] < 0, "difference"].to_numpy(np.float64)
-    return area_estimate(positive, negative, level=level) if min(len(positive), len(negative)) >= FEWEST else None
+    sides = len(positive), len(negative)
+    return area_estimate(positive, negative, level=level) if min(sides) >= FEWEST else too_few(*sides)
 
 
 def top_only(run: pd.DataFrame, level: float) -> Estimate | None:
@@ -91,8 +94,10 @@ def _more(first: "pd.Series[bool]", second: "pd.Series[bool]", level: float) -> 
         return None
     check_same_instances(first.index, second.index)
     second = second.reindex(first.index)  # in the same order
+    if len(first) < FEWEST:
+        return too_few(len(first))
     gained, lost = int((first & ~second).sum()), int((second & ~first).sum())
-    return paired_difference(gained=gained, lost=lost, pairs=len(first), level=level) if len(first) >= FEWEST else None
+    return paired_difference(gained=gained, lost=lost, pairs=len(first), level=level)
 
 
 def check_same_instances(one: "pd.Index[int]", other: "pd.Index[int]") -> None:
@@ -128,17 +133,19 @@ def _several(run: pd.DataFrame) -> pd.DataFrame:
     return several
 
 
-def _orders(run: pd.DataFrame) -> pd.DataFrame:
-    """How many units go by instance, and by ranking and order, where anything flips the decision.
+def _orders(run: pd.DataFrame, column: str = "erased") -> pd.DataFrame:
+    """A column of `flips` by instance, and by ranking and order, where fewer units than all can flip the decision.
 
     What a ranking does not flip counts as everything erased, whether chance made the ranking or not: to leave out
-    where one of two fails would be to its favour.
+    where one of two fails would be to its favour. Where only everything flips the decision, or nothing does, it is the
+    bias alone that tells, and no ranking can be told from another.
     """
     several = _several(run)
-    able = several.loc[(several["ranking"] == "minimum") & several["erased"].notna(), "instance"]
-    rows = several[several["instance"].isin(able)] if "minimum" in set(several["ranking"]) else several
-    filled = rows["erased"].fillna(rows["units"]).astype(float)
-    return filled.groupby([rows["instance"], rows["ranking"], rows["order"]], sort=False).first().unstack([1, 2])
+    minimum = several[several["ranking"] == "minimum"]
+    resting = minimum.loc[rests_on_a_part(minimum), "instance"]
+    rows = with_everything_erased(several[several["instance"].isin(resting)] if len(minimum) else several)
+    values = rows[column].astype(float)
+    return values.groupby([rows["instance"], rows["ranking"], rows["order"]], sort=False).first().unstack([1, 2])
 
 
 def wins(first: str, second: str) -> OfRun:
@@ -162,8 +169,10 @@ def sooner_than_chance(ranking: str) -> OfRun:
 
     def of_run(run: pd.DataFrame, level: float) -> Estimate | None:
         counts = _orders(run)
-        if not {ranking, CHANCE} <= set(counts.columns.get_level_values(0)) or len(counts) < FEWEST:
+        if not {ranking, CHANCE} <= set(counts.columns.get_level_values(0)):
             return None
+        if len(counts) < FEWEST:
+            return too_few(len(counts))
         own, random = counts[ranking].to_numpy()[:, :1], counts[CHANCE].to_numpy()
         scores = ((own < random) + 0.5 * (own == random)).mean(1)
         return bounded_mean(scores, low=0.0, high=1.0, level=level)
@@ -207,19 +216,20 @@ def lead_taken(ranking: str) -> OfRun:
 
     def of_run(run: pd.DataFrame, level: float) -> Estimate | None:
         values = _top(run[run["units"] > 1], ranking)["lead_taken"].dropna().to_numpy(np.float64)
-        return bounded_mean(values, low=0.0, high=1.0, level=level) if len(values) >= FEWEST else None
+        return bounded_mean(values, low=0.0, high=1.0, level=level) if len(values) >= FEWEST else too_few(len(values))
 
     return of_run
 
 
 def less_mass(ranking: str) -> OfRun:
-    """How much less attention weight a ranking erases than attention does: the mean over instances that both flip."""
+    """How much less attention weight a ranking erases than attention does, in the mean."""
 
     def of_run(run: pd.DataFrame, level: float) -> Estimate | None:
-        masses = erased_counts(run, "mass")
-        if not {"attention", ranking} <= set(masses):
+        masses = _orders(run, "mass")
+        if not {"attention", ranking} <= set(masses.columns.get_level_values(0)):
             return None
-        return _mean((masses["attention"] - masses[ranking]).dropna().to_numpy(np.float64), level)
+        attended, other = (masses[name].to_numpy()[:, 0] for name in ("attention", ranking))
+        return _mean(attended - other, level)
 
     return of_run
 
@@ -237,9 +247,9 @@ def mean_fractions(run: pd.DataFrame) -> "pd.Series[float]":
     return fractions[[name for name in PAPERS if name in fractions]].mean(axis=1, skipna=False)
 
 
-def _mean(values: Numbers, level: float) -> Estimate | None:
+def _mean(values: Numbers, level: float) -> Estimate:
     """The mean of differences of shares."""
-    return bounded_mean(values, low=-1.0, high=1.0, level=level) if len(values) >= FEWEST else None
+    return bounded_mean(values, low=-1.0, high=1.0, level=level) if len(values) >= FEWEST else too_few(len(values))
 
 
 def earlier_upswing(one: pd.DataFrame, other: pd.DataFrame, level: float) -> Estimate | None:

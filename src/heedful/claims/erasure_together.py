@@ -21,7 +21,7 @@ from heedful.analysis.statistics import LEVEL, Estimate, mean_over_seeds
 from heedful.claims.kinds import Tables
 
 OfRun = Callable[[pd.DataFrame, float], Estimate | None]
-"""A number of one run with its interval at a level; None where it rests on too few texts."""
+"""A number of one run with its interval at a level, not a number on too few texts; None where it was not measured."""
 OfPair = Callable[[pd.DataFrame, pd.DataFrame, float], Estimate | None]
 """The same of two runs on the same texts."""
 OfTables = Callable[[Tables], Estimate | None]
@@ -75,9 +75,10 @@ def smallest(parts: Sequence[AtLevel], level: float = LEVEL) -> Estimate | None:
     theirs at Bonferroni's level 1 − (1 − level)/m. A part that cannot be estimated may be anything: there is no low
     end then, so that what is said of every part may be refuted but not upheld.
     """
-    found = _known(part(level) for part in parts)
+    every = [part(level) for part in parts]
+    found = _known(every)
     if not found:
-        return None
+        return _none_known(every)
     strict = _known(part(1 - (1 - level) / len(found)) for part in parts) if len(found) > 1 else found
     weakest = min(found, key=lambda one: one.value)
     return Estimate(
@@ -149,8 +150,9 @@ def _averaged(runs: Sequence[AtLevel]) -> AtLevel:
     """Over seeds; those whose run has no number are left out."""
 
     def at(level: float) -> Estimate | None:
-        found = _known(run(level) for run in runs)
-        return over_seeds(found, level) if found else None
+        every = [run(level) for run in runs]
+        found = _known(every)
+        return over_seeds(found, level) if found else _none_known(every)
 
     return at
 
@@ -159,18 +161,26 @@ def _mean(models: Sequence[AtLevel]) -> AtLevel:
     """Over models; those that have no number are left out."""
 
     def at(level: float) -> Estimate | None:
-        found = _known(model(level) for model in models)
-        return mean_of(found) if found else None
+        every = [model(level) for model in models]
+        found = _known(every)
+        return mean_of(found) if found else _none_known(every)
 
     return at
 
 
 def _known(found: Iterable[Estimate | None]) -> list[Estimate]:
-    return [one for one in found if one is not None]
+    return [one for one in found if one is not None and one.known]
+
+
+def _none_known(found: Iterable[Estimate | None]) -> Estimate | None:
+    """Of several that are too few the one that has most; None where nothing was measured."""
+    return max((one for one in found if one is not None), key=lambda one: one.count, default=None)
 
 
 def _within(found: Estimate | None, bounds: tuple[float, float]) -> Estimate | None:
-    return found and replace(found, low=max(found.low, bounds[0]), high=min(found.high, bounds[1]))
+    if found is None or not found.known:
+        return found
+    return replace(found, low=max(found.low, bounds[0]), high=min(found.high, bounds[1]))
 
 
 def _seeds(rows: pd.DataFrame) -> dict[Named, dict[object, pd.DataFrame]]:
@@ -201,8 +211,8 @@ def remarked(
 
     def with_remark(tables: Tables) -> Estimate | None:
         found = estimate(tables)
-        if found is None:
-            return None
+        if found is None or not found.known:
+            return found
         rows = tables[table]
         marks = _marks(rows, of_run, above, encoder) if "model" in rows else []
         remark = " " + words.format(those=sum(marks), models=len(marks)) if len(marks) > 1 else ""

@@ -1,6 +1,5 @@
 """Claims of the papers as objects: a sentence, a statistic on tables, a threshold, a verdict with its evidence."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -36,14 +35,15 @@ class Verdict:
     @property
     def known(self) -> bool:
         """Whether there is a number to show, however little it shows."""
-        return self.estimate is not None and not math.isnan(self.estimate.value)
+        return self.estimate is not None and self.estimate.known
 
     @property
     def evidence(self) -> str:
         """How much the number rests on: "116 polar tokens, 1 neutral token"."""
         counts = self.estimate.sides if self.estimate else ()
         named = zip(counts, self.sides, strict=False)
-        return ", ".join(f"{count:,} {name.removesuffix('s') if count == 1 else name}" for count, name in named)
+        said = ", ".join(f"{count:,} {_singular(name) if count == 1 else name}" for count, name in named)
+        return f"{said}, interval over {self.estimate.over}" if self.estimate and self.estimate.over else said
 
     def row(self) -> dict[str, object]:
         """The verdict as one row of a table; without a value where the evidence allows none."""
@@ -88,7 +88,7 @@ class Claim:
     def judge(self, tables: Tables) -> Verdict:
         """Compute the statistic from the tables and decide."""
         found = self.estimate(tables)
-        enough = found is not None and min(found.sides) >= self.least
+        enough = found is not None and found.known and min(found.sides) >= self.least
         decision = decide(found, self.threshold) if enough else "not shown"
         verdict = Verdict(
             claim=self.name,
@@ -102,6 +102,12 @@ class Claim:
             span=self.span,
         )
         return verdict if enough or found is None else replace(verdict, words=f"{self.silence} {_have(verdict)}")
+
+
+def _singular(name: str) -> str:
+    """The name of one of what is counted: "texts where …" is "text where …"."""
+    head, space, rest = name.partition(" where ")
+    return head.removesuffix("s") + space + rest
 
 
 def _have(verdict: Verdict) -> str:

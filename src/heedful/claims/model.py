@@ -1,43 +1,50 @@
 """Is there anything to explain? A claim of ours that comes before all others: the model has learned something."""
 
-import pandas as pd
-from jaxtyping import Int
-from torch import Tensor
+from dataclasses import replace
 
-from heedful.analysis.statistics import Estimate, paired_difference
+import pandas as pd
+
+from heedful.analysis.statistics import Estimate, mean_of_shares
 from heedful.claims.kinds import FEWEST, Claim, Tables
 from heedful.traces import Trace
 
 LEARNED = "M1"
 
 
-def outcomes(trace: Trace, labels: Int[Tensor, " instances"], commonest: int) -> pd.DataFrame:
-    """Per text whether the model is right, and whether always guessing one class would be."""
-    right, guessed = trace.predictions == labels, labels == commonest
-    return pd.DataFrame({"right": right.numpy(force=True), "guessed": guessed.numpy(force=True)})
+def outcomes(trace: Trace) -> pd.DataFrame:
+    """Per text its class, and whether the model is right."""
+    assert trace.labels is not None
+    right = trace.predictions == trace.labels
+    return pd.DataFrame({"label": trace.labels.numpy(force=True), "right": right.numpy(force=True)})
 
 
 def better_than_guessing(tables: Tables) -> Estimate:
-    """Accuracy less that of always guessing the commonest class, on the same texts."""
-    right, guessed = tables["outcomes"]["right"], tables["outcomes"]["guessed"]
-    return paired_difference(gained=int((right & ~guessed).sum()), lost=int((guessed & ~right).sum()), pairs=len(right))
+    """Balanced accuracy, the mean over classes of the share of their texts that are right, less 1/K.
+
+    Whoever does not look at the texts gets 1/K at most, however skewed the classes are: always the same class gets all
+    texts of one class right and none of the others.
+    """
+    classes = tables["outcomes"].groupby("label")["right"].agg(["sum", "size"])
+    found = mean_of_shares(classes["sum"].tolist(), classes["size"].tolist())
+    chance = 1 / len(classes)
+    return replace(found, value=found.value - chance, low=found.low - chance, high=found.high - chance)
 
 
 CLAIMS = (
     Claim(
         name=LEARNED,
-        statement="The model does better than always guessing the commonest class.",
-        statistic="test accuracy less that of the commonest class of the training texts",
+        statement="The model tells the classes apart better than guessing does.",
+        statistic="balanced test accuracy (the mean of the classes' own) less 1/K, the most that guessing gets",
         threshold=0.0,
         needs=("outcomes",),
         estimate=better_than_guessing,
         words={
-            "yes": "There is something to explain: the model is right on {found.value:.1%} more of the test texts than "
-            "always guessing the commonest class.",
-            "no": "There is nothing to explain: always guessing the commonest class is right more often than the model "
-            "({found.value:+.1%}).",
-            "not shown": "It is not shown that there is anything to explain: against always guessing the commonest "
-            "class the model is right on {found.value:+.1%} of the test texts, which cannot be told from none.",
+            "yes": "There is something to explain: of a class's texts the model gets {found.value:.1%} more right than "
+            "guessing would, in the mean over classes.",
+            "no": "There is nothing to explain: of a class's texts the model gets fewer right than guessing would "
+            "({found.value:+.1%} in the mean over classes).",
+            "not shown": "It is not shown that there is anything to explain: of a class's texts the model gets "
+            "{found.value:+.1%} right against guessing, in the mean over classes, which cannot be told from none.",
         },
         silence=f"There are too few test texts to tell whether the model has learned anything: {FEWEST} are needed.",
         sides=("texts",),

@@ -48,8 +48,11 @@ def _of(tables: Tables, model: str) -> pd.DataFrame:
     return rows[rows["model"] == model]
 
 
-def over_runs(rows: pd.DataFrame, column: str, *, most: float = math.inf) -> Estimate | None:
-    """The mean of a measured column: over the runs of each seed, then over seeds, with both kinds of interval."""
+def over_runs(rows: pd.DataFrame, column: str, *, most: float = math.inf, of: str = "its tokens") -> Estimate | None:
+    """The mean of a measured column: over the runs of each seed, then over seeds, with both kinds of interval.
+
+    The column's own interval is one `of` tokens, or texts.
+    """
     known = rows.dropna(subset=[column]) if column in rows else rows.iloc[:0]
     if known.empty:
         return None
@@ -61,6 +64,7 @@ def over_runs(rows: pd.DataFrame, column: str, *, most: float = math.inf) -> Est
         low=found.value - math.hypot(found.value - found.low, below),
         high=min(most, found.value + math.hypot(found.high - found.value, above)),
         count=len(known),
+        over=of if found.count == 1 else f"seeds and {of.replace('its', 'their')}",
     )
 
 
@@ -80,7 +84,8 @@ def accuracy_difference(first: pd.DataFrame, second: pd.DataFrame) -> Estimate |
     if len(differences) >= FEW_SEEDS:
         return found
     half = math.hypot(*(float((r["test_accuracy_high"] - r["test_accuracy_low"]).mean()) / 2 for r in (first, second)))
-    return Estimate(value=found.value, low=found.value - half, high=found.value + half, count=found.count)
+    low, high = found.value - half, found.value + half
+    return Estimate(value=found.value, low=low, high=high, count=found.count, over="test texts")
 
 
 def aligned_parting(tables: Tables) -> Estimate | None:
@@ -209,7 +214,7 @@ CLAIMS = (
         statistic="share of test decisions that stay with even weights, λ ≥ 1,000 (DP)",
         threshold=0.98,  # two decisions in a hundred are what another seed changes in accuracy
         needs=("scaling",),
-        estimate=lambda tables: over_runs(_very_large(_of(tables, PLAIN)), "pooling", most=1.0),
+        estimate=lambda tables: over_runs(_very_large(_of(tables, PLAIN)), "pooling", most=1.0, of="its test texts"),
         words={
             "yes": "With a very large λ attention does nothing: {found.value:.1%} of the decisions stay when all "
             "words get the same weight.",

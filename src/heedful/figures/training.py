@@ -9,7 +9,7 @@ from heedful.figures.style import BLACK, house_style, panels
 
 def learning_curves(history: pd.DataFrame) -> Figure:
     """Loss on train (with dropout) and dev, and dev accuracy with the chosen epoch."""
-    best = history.iloc[int(history["dev_accuracy"].argmax())]
+    best = history[history["kept"]].iloc[0]
     dot = "o" if len(history) == 1 else ""  # a line through one point cannot be seen
     with house_style():
         figure, (losses, accuracy) = panels(2, width=4.2, height=3.0)

@@ -6,7 +6,7 @@ from typing import Literal
 import pandas as pd
 import torch
 
-from heedful.analysis.tokens import GroupRule, token_table, training_counts
+from heedful.analysis.tokens import GroupRule, token_table, training_counts, training_effective_counts
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier
 from heedful.text.corpus import Corpus
@@ -39,6 +39,9 @@ def token_scores(
         token, count_<class>: how often it occurs in the training texts of each class.
         association, group: γ (of more than two classes the largest share) and positive, negative, neutral or none (the
             name of a class), by rates: how often a class uses the token, which the sizes of classes cannot move.
+        beyond_chance: whether some class uses the token more than others by more than accident: tested on every token
+            that occurs more than five times, with at most 5 % of false discoveries (`heedful.analysis.chance`). What is
+            claimed of words of a class rests on these.
         association_by_counts, group_by_counts: the same by raw counts, the paper's definition.
         polarity: s_e, towards the second of two classes; of more classes `polarity_<class>` each.
         attention: a_e.
@@ -52,7 +55,7 @@ def token_scores(
     >>> list(table)[:5]
     ['token', 'count_negative', 'count_positive', 'association', 'group']
     >>> list(table)[5:]
-    ['association_by_counts', 'group_by_counts', 'polarity', 'attention']
+    ['beyond_chance', 'association_by_counts', 'group_by_counts', 'polarity', 'attention']
     >>> good, bad = (table.set_index("token").loc[token] for token in ("good", "bad"))
     >>> float(good["association"]), float(bad["association"]), bool(good["polarity"] > bad["polarity"])
     (1.0, -1.0, True)
@@ -66,7 +69,7 @@ def token_scores(
     counts = training_counts(corpus)
     scored = trace_vocabulary(model) if scope == "global" else _local_trace(model, corpus)
     chosen = rule if min_count == 1 else replace(rule or GroupRule(), min_count=min_count)
-    table = token_table(scored, counts, rule=chosen)
+    table = token_table(scored, counts, effective=training_effective_counts(corpus), rule=chosen)
     if corpus.planted is not None:
         table["planted"] = [corpus.planted.get(token, "none") for token in table["token"]]
     if scope == "local":  # the unknown token never occurs in training and has no mean

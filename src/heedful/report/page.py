@@ -39,10 +39,10 @@ class Part:
     title: str
     lead: str
     verdicts: Sequence[Verdict] = ()
-    table: pd.DataFrame | None = None
+    tables: Sequence[pd.DataFrame] = ()
     """Cells are words."""
     note: str = ""
-    """What to know of the table."""
+    """What to know of the tables."""
     pictures: Sequence[Picture] = ()
     fragment: str = ""
     """A timeline: HTML of our own making."""

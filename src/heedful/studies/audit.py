@@ -51,7 +51,7 @@ class Audit:
     run: Run
     answer: Answer
     worth: Sequence[Verdict]
-    """Whether the model does better than guessing."""
+    """Whether the model tells the classes apart better than guessing."""
     majority: float
     """The test accuracy of always guessing the commonest class of the training texts."""
     verdicts: Sequence[Verdict]
@@ -72,7 +72,11 @@ class Audit:
             "notices": list(self.notices),
             "metrics": {**self.run.metrics, "majority_accuracy": self.majority},
             "verdicts": [verdict.row() for verdict in self.verdicts],
-            "erasure": {"words": self.erasure.words, "rankings": self.erasure.summary.to_dict("records")},
+            "erasure": {
+                "words": self.erasure.words,
+                "rankings": self.erasure.summary.to_dict("records"),
+                "decisions": self.erasure.decisions.to_dict("records"),
+            },
             "advice": self.advice.summary() if self.advice else None,
             "no_advice": self.no_advice or None,
         }
@@ -126,11 +130,17 @@ def audit(
     names = ("tokens", "weights", "history", MOMENTS)
     tables = {name: finished.table(name) for name in names if finished.has(name)}
     common = commonest_class(data)
-    seen = examine(tables, finished.trace(), commonest=common, seed=settings.training.seed, unit=unit)
+    seen = examine(tables, finished.trace(), seed=settings.training.seed, unit=unit, scope=_scope(settings, data))
     scaled, scaling = _judge_scales(settings.model, data, advised)
     verdicts = [*seen.words, *seen.erased.verdicts, *seen.worth, *scaled]
     folder = out or finished.path
-    extra = {**seen.erased.tables, "erasure": seen.erased.summary, "verdicts": verdict_table(verdicts), **scaling}
+    extra = {
+        **seen.erased.tables,
+        "erasure": seen.erased.summary,
+        "decisions": seen.erased.decisions,
+        "verdicts": verdict_table(verdicts),
+        **scaling,
+    }
     for name, table in {**tables, **extra}.items():
         save_table(table, folder / "tables" / name)
     notices = (*finished.notices(data), *left_out_classes(data))
@@ -157,6 +167,15 @@ def audit(
         no_advice=silence,
         notices=notices,
         report=folder / "report.html",
+    )
+
+
+def _scope(settings: RunSettings, corpus: Corpus) -> str:
+    """What the answer is of, and how to know more."""
+    return (
+        f"This is of one training (seed {settings.training.seed}) on {len(corpus.train):,} texts, and its "
+        f"{len(corpus.test):,} test texts. Another training may answer otherwise: try other seeds "
+        "(`--seed`)."
     )
 
 

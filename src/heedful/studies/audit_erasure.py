@@ -5,13 +5,25 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from heedful.analysis.quality import flip_summary, on_common, ranking_quality
+from heedful.analysis.quality import flip_summary, on_resting, ranking_quality, rests_on_a_part
 from heedful.claims import Verdict, judge
+from heedful.claims.answer import DECISIVE, single_decisions
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.studies.serrano2019.measures import measure
+from heedful.studies.words import printable
 from heedful.traces import Trace
 
 MINIMUM = "minimum"
+DECISION_COLUMNS = [
+    "decision",
+    "texts",
+    "resting",
+    "found",
+    "sooner",
+    "lead_taken",
+    "median_fraction",
+    "median_minimum",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +33,11 @@ class ErasedAttention:
     tables: Mapping[str, pd.DataFrame]
     """`single` and `flips`, one row per instance and ranking (`serrano2019.measures`)."""
     summary: pd.DataFrame
-    """One row per ranking: ranking, instances, median_fraction, over_half, mean_mass, mean_ratio on the common
-    instances; attained and lead_taken on all whose decision flips before everything is erased."""
+    """One row per ranking: ranking, instances, median_fraction, over_half, mean_mass, mean_ratio, attained and
+    lead_taken, on the texts of the convention `resting`."""
+    decisions: pd.DataFrame
+    """One row per class that texts are decided for: decision, texts, resting, whether attention finds what decided,
+    and of the resting ones sooner (S6), lead_taken (S13), median_fraction by attention and median_minimum."""
     verdicts: Sequence[Verdict]
     words: str
 
@@ -34,24 +49,53 @@ def erase_attention(found: Trace, *, seed: int = 0, unit: str = "words") -> Eras
     return ErasedAttention(
         tables=tables,
         summary=summary,
+        decisions=by_decision(tables["flips"], found.class_names),
         verdicts=judge(OF_ONE_MODEL, tables),
         words=erasure_words(tables["flips"], summary, unit),
     )
 
 
+def by_ranking(flips: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of each ranking."""
+    return {str(name): rows for name, rows in flips.groupby("ranking", sort=False)}
+
+
 def summarise(flips: pd.DataFrame) -> pd.DataFrame:
-    """One row per ranking: on the instances of the convention `common`, and how near the minimum it comes."""
-    tables = {str(name): rows for name, rows in flips.groupby("ranking", sort=False)}
-    common = on_common(tables)
-    ratios = ranking_quality(common, common[MINIMUM])[["ranking", "mean_ratio"]]
-    attained = ranking_quality(tables, tables[MINIMUM])[["ranking", "attained"]]
+    """One row per ranking, on the texts whose decision rests on a part of them: the convention `resting`."""
+    tables = by_ranking(flips)
+    resting = on_resting(tables)
+    summary = flip_summary(tables, ["resting"])
+    quality = ranking_quality(resting, resting[MINIMUM])[["ranking", "attained", "mean_ratio"]]
     taken = flips[flips["units"] > 1].groupby("ranking", sort=False)["lead_taken"].mean().reset_index()
-    summary = flip_summary(tables)
-    summary = summary[summary["convention"] == "common"]
-    for part in (attained, ratios, taken):
+    for part in (quality, taken):
         summary = summary.merge(part, on="ranking", how="left")
     columns = ["ranking", "instances", "median_fraction", "over_half", "mean_mass"]
     return summary[[*columns, "attained", "mean_ratio", "lead_taken"]]
+
+
+def by_decision(flips: pd.DataFrame, class_names: Sequence[str]) -> pd.DataFrame:
+    """What erasure shows of the decisions for each class: they need not rest on attention alike."""
+    several = flips[flips["units"] > 1]
+    parts = {name: several[several["decision"] == number] for number, name in enumerate(class_names)}
+    found = [{"decision": name, **_of_decisions(rows)} for name, rows in parts.items() if len(rows)]
+    return pd.DataFrame(found, columns=DECISION_COLUMNS)
+
+
+def _of_decisions(rows: pd.DataFrame) -> dict[str, object]:
+    tables = by_ranking(rows)
+    resting = on_resting(tables)
+    attended, minimum = resting["attention"], resting[MINIMUM]
+    verdicts = judge(DECISIVE, {"flips": rows})
+    sooner, judged = verdicts[0].estimate, {verdict.claim: verdict.decision for verdict in verdicts}
+    return {
+        "texts": len(tables[MINIMUM]),
+        "resting": len(minimum),
+        "found": single_decisions(judged, len(minimum), len(tables[MINIMUM])),
+        "sooner": sooner.value if sooner else None,
+        "lead_taken": attended["lead_taken"].mean(),
+        "median_fraction": attended["fraction"].median(),
+        "median_minimum": minimum["fraction"].median(),
+    }
 
 
 def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:
@@ -59,20 +103,23 @@ def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:
     minimum = flips[(flips["ranking"] == MINIMUM) & (flips["units"] > 1)]
     if minimum.empty:
         return f"No test text has two {unit} or more: there is nothing to erase."
+    resting = minimum.loc[rests_on_a_part(minimum), "instance"]
+    if resting.empty:
+        return f"No decision rests on a part of its {unit}: they flip only when everything is erased, or never."
     rows = summary.set_index("ranking")
-    count = int(rows["instances"].max())
-    if not count:
-        return f"There is no text whose decision every ranking flips, however much attention to its {unit} is erased."
     most, least = (float(rows["median_fraction"][name]) for name in ("attention", MINIMUM))
-    never = int(minimum["erased"].isna().sum())
-    still = f" {never:,} of {len(minimum):,} decisions never flip, whatever is erased." if never else ""
-    able = minimum.loc[minimum["erased"].notna(), "instance"]
-    attended = flips[(flips["ranking"] == "attention") & flips["instance"].isin(able)]
-    missed = int(attended["erased"].isna().sum())
-    still += f" Another {missed:,} never flip along attention, and are not in these medians." if missed else ""
+    attended = flips[(flips["ranking"] == "attention") & flips["instance"].isin(resting)]
+    missed = int((attended["erased"].isna() | (attended["erased"] == attended["units"])).sum())
+    never = f" Along attention {missed:,} of them flip only when everything is erased, or never." if missed else ""
+    firm = len(minimum) - len(resting)
+    others = (
+        f" The other {firm:,} decisions rest on no part of their text: nothing less than all flips them."
+        if firm
+        else ""
+    )
     return (
         f"Erased from the largest attention weight on, {most:.1%} of a text's {unit} must go before the decision "
-        f"flips; provably {least:.1%} are enough (medians over {count:,} texts).{still}"
+        f"flips; provably {least:.1%} are enough (medians over {len(resting):,} texts).{never}{others}"
     )
 
 
@@ -87,6 +134,22 @@ def shown_table(summary: pd.DataFrame) -> pd.DataFrame:
             "is minimal": summary["attained"].map(_per_cent),
             "× minimum": summary["mean_ratio"].map(lambda value: "–" if pd.isna(value) else f"{value:.2f}"),
             "lead gone": summary["lead_taken"].map(_per_cent),
+        }
+    )
+
+
+def shown_decisions(decisions: pd.DataFrame) -> pd.DataFrame:
+    """One line per class that texts are decided for, with cells as words."""
+    return pd.DataFrame(
+        {
+            "decided for": decisions["decision"].map(printable),
+            "texts": decisions["texts"].map("{:,}".format),
+            "rest on a part": decisions["resting"].map("{:,}".format),
+            "median erased": decisions["median_fraction"].map(_per_cent),
+            "minimum": decisions["median_minimum"].map(_per_cent),
+            "sooner than chance": decisions["sooner"].map(_per_cent),
+            "lead gone": decisions["lead_taken"].map(_per_cent),
+            "attention finds it": decisions["found"],
         }
     )
 

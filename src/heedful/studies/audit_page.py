@@ -25,7 +25,7 @@ from heedful.report.page import Part, Picture, Report
 from heedful.report.strips import Example, make_example, telling_instances, word_pieces
 from heedful.report.timeline import timeline
 from heedful.studies.advice import Advice, commonest_class, majority_rate
-from heedful.studies.audit_erasure import ErasedAttention, shown_table
+from heedful.studies.audit_erasure import ErasedAttention, shown_decisions, shown_table
 from heedful.studies.moments import TABLE as MOMENTS
 from heedful.text.corpus import Corpus
 from heedful.tracing import unit_spans, word_weights
@@ -185,12 +185,13 @@ def _erasure_part(erased: ErasedAttention) -> Part:
         title="Erase attention",
         lead=erased.words,
         verdicts=erased.verdicts,
-        table=shown_table(erased.summary),
-        note="Weights are set to zero along each ranking, the others renormalised, until the decision flips; on the "
-        f"{int(erased.summary['instances'].max()):,} texts that every ranking but the random one flips. No set smaller "
-        "than the minimum flips the decision; “× minimum” says how many times as many units a ranking needs in the "
-        "mean. On all texts that flip before everything is erased: “is minimal”, how often it needs no more (S9), and "
-        "“lead gone”, how much of the lead over the next class goes with as many units as the minimum has (S13).",
+        tables=(shown_table(erased.summary), shown_decisions(erased.decisions)),
+        note="Weights are set to zero along each ranking, the others renormalised, until the decision flips. Both "
+        "tables are on the texts whose decision rests on a part of them: fewer units than all can flip it. A ranking "
+        "that never flips one counts as everything erased. No set smaller than the minimum flips the decision; “× "
+        "minimum” says how many times as many units a ranking needs in the mean, “is minimal” how often it needs no "
+        "more (S9), and “lead gone” how much of the lead over the next class goes with as many units as the minimum "
+        "has (S13). “Sooner than chance”: how often attention needs fewer units than a random order (S6).",
     )
 
 
@@ -201,7 +202,7 @@ def _advice_part(findings: Findings) -> Part:
         title="Which λ?",
         lead=found.words if found else findings.no_advice,
         verdicts=findings.scaled,
-        table=advice_table(found.table) if found else None,
+        tables=(advice_table(found.table),) if found else (),
         note="λ divides the attention scores. Separation is the AUC of the attention scores of polar against neutral "
         "words (C2; chance is .5); preference is how far the AUC of one class's words against another's is from a "
         "half. Dev accuracies within one standard error of the best count as equal."

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -9,7 +10,7 @@ from rich.text import Text
 from heedful.claims import Verdict
 from heedful.claims.answer import Answer
 from heedful.studies.audit import Audit
-from heedful.studies.audit_erasure import shown_table
+from heedful.studies.audit_erasure import shown_decisions, shown_table
 from heedful.studies.examine import ON_WORDS
 from heedful.studies.verdict_lines import INDENT, mark, print_below, print_verdict
 from heedful.studies.words import accuracy_words
@@ -29,7 +30,8 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     _print_verdicts(screen, "Attended and used", own)
     screen.print(Text("\nErase attention", "bold"))
     screen.print(Text(done.erasure.words))
-    _print_flips(screen, done)
+    _print_table(screen, shown_table(done.erasure.summary))
+    _print_table(screen, shown_decisions(done.erasure.decisions))
     _print_verdicts(screen, "", [verdict for verdict in done.verdicts if verdict.claim in erasure])
     screen.print(Text("\nWhich λ?", "bold"))
     screen.print(Text(done.advice.words if done.advice else done.no_advice))
@@ -50,6 +52,8 @@ def _print_answer(screen: Console, answer: Answer) -> None:
         print_below(screen, Text(f"{use.purpose:22}") + mark(use.decision, 10), Text(use.words))
     for words in answer.instead:
         print_below(screen, Text("instead:", "dim"), Text(words))
+    if answer.scope:
+        screen.print(Text(f"\n{answer.scope}"))
 
 
 def _print_verdicts(screen: Console, title: str, verdicts: Sequence[Verdict]) -> None:
@@ -59,11 +63,10 @@ def _print_verdicts(screen: Console, title: str, verdicts: Sequence[Verdict]) ->
         print_verdict(screen, verdict)
 
 
-def _print_flips(screen: Console, done: Audit) -> None:
-    table = shown_table(done.erasure.summary)
+def _print_table(screen: Console, table: pd.DataFrame) -> None:
     shown = Table(box=None, padding=(0, 0, 0, INDENT), header_style="dim")
-    for column in table.columns:
-        shown.add_column(str(column), justify="left" if column == "ranking" else "right")
+    for place, column in enumerate(map(str, table)):
+        shown.add_column(column, justify="right" if place else "left")
     for row in table.itertuples(index=False):
-        shown.add_row(*(str(cell) for cell in row))
+        shown.add_row(*(Text(str(cell)) for cell in row))
     screen.print(shown)

@@ -12,14 +12,14 @@ from rich.text import Text
 
 from heedful.analysis.erasure import first_flips
 from heedful.analysis.flipsets import minimum_flips, verify_flip
-from heedful.analysis.quality import COMMON, flip_summary, fraction_distribution, ranking_quality
+from heedful.analysis.quality import flip_summary, fraction_distribution, ranking_quality
 from heedful.analysis.rankings import ranked
 from heedful.claims import Verdict, judge, verdict_table
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.models.classifier import Classifier
 from heedful.pipeline import Run
 from heedful.probes.inputs import input_flips
-from heedful.studies.audit_erasure import MINIMUM, shown_table, summarise
+from heedful.studies.audit_erasure import MINIMUM, by_decision, shown_table, summarise
 from heedful.studies.explain import word_rows
 from heedful.studies.serrano2019.inputs import read_changed_texts
 from heedful.studies.serrano2019.measures import in_front, measure
@@ -185,8 +185,10 @@ class ErasureTables:
     single: pd.DataFrame
     tops: pd.DataFrame
     """For attention, gradient and product which of two erasures flips: that of the top unit, that of another."""
-    common: pd.DataFrame
-    """One row per ranking, on the instances that all of them flip."""
+    resting: pd.DataFrame
+    """One row per ranking, on the instances whose decision rests on a part of their units."""
+    decisions: pd.DataFrame
+    """One row per class that instances are decided for."""
     summary: pd.DataFrame
     fractions: pd.DataFrame
     quality: pd.DataFrame
@@ -216,7 +218,8 @@ def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
         minimum=minimum.assign(verified=verify_flip(found, minimum)["holds"]),
         single=measured["single"],
         tops=flip_cells(measured["single"]),
-        common=summarise(measured["flips"]),
+        resting=summarise(measured["flips"]),
+        decisions=by_decision(measured["flips"], found.class_names),
         summary=flip_summary(flips),
         fractions=fraction_distribution(flips),
         quality=ranking_quality({name: table for name, table in flips.items() if name != MINIMUM}, minimum),
@@ -235,7 +238,7 @@ def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
     """How far each ranking is from the minimum, and what that says of attention."""
     screen = console or Console()
     shown = Table(title="Erasing attention weights until the decision flips", title_justify="left")
-    cells = shown_table(tables.common)
+    cells = shown_table(tables.resting)
     for column in map(str, cells):
         shown.add_column(column, justify="left" if column == "ranking" else "right")
     for row in cells.itertuples(index=False):
@@ -248,14 +251,12 @@ def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
 
 def _counted(tables: ErasureTables) -> str:
     """On which instances the table stands, and what became of the others."""
-    units, flipped = tables.minimum["units"], tables.minimum["erased"].notna()
-    common, one = int(tables.common["instances"].max()), int((units == 1).sum())
-    never = int(((units > 1) & ~flipped).sum())
-    rest = len(units) - common - one - never
+    units = tables.minimum["units"]
+    resting, one = int(tables.resting["instances"].max()), int((units == 1).sum())
     return (
-        f"On the {common:,} instances that {', '.join(COMMON[:-1])} flip (another order that does not counts as "
-        f"everything); is minimal and lead gone on all that flip before everything is erased. Of "
-        f"{len(units):,} in all, {one:,} have one unit only, {never:,} can never flip, {rest:,} some ranking does not."
+        f"On the {resting:,} instances whose decision rests on a part of them: fewer units than all can flip it. A "
+        f"ranking that never flips one counts as everything erased. Of {len(units):,} in all, {one:,} have one unit "
+        f"only, {len(units) - resting - one:,} flip only when everything is erased, or never."
     )
 
 

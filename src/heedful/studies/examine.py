@@ -8,7 +8,9 @@ import pandas as pd
 from heedful.claims import CLAIMS, Verdict, judge
 from heedful.claims.answer import Answer, answer
 from heedful.claims.model import LEARNED, outcomes
+from heedful.claims.scores import NOT_POLAR, polar
 from heedful.studies.audit_erasure import ErasedAttention, erase_attention
+from heedful.studies.words import printable
 from heedful.traces import Trace
 
 ON_WORDS = ("C1", "C2", "C8", "C8b")
@@ -27,22 +29,29 @@ class Examination:
 
 
 def examine(
-    tables: Mapping[str, pd.DataFrame],
-    trace: Trace,
-    *,
-    commonest: int | None = None,
-    seed: int = 0,
-    unit: str = "words",
+    tables: Mapping[str, pd.DataFrame], trace: Trace, *, seed: int = 0, unit: str = "words", scope: str = ""
 ) -> Examination:
     """Judge `tokens` and, where there are any, `weights`, erase the attention of the trace, and answer.
 
-    With the number of the `commonest` class and labels in the trace it is asked first whether the model does better
-    than always guessing that class.
+    With labels in the trace it is asked first whether the model has learned anything. `scope` says what the answer is
+    of, `unit` what has the weights.
     """
-    worth = []
-    if commonest is not None and trace.labels is not None:
-        worth = judge((LEARNED,), {"outcomes": outcomes(trace, trace.labels, commonest)})
+    worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
     words = judge(tuple(name for name in ON_WORDS if set(CLAIMS[name].needs) <= set(tables)), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
-    answered = answer([*worth, *words, *erased.verdicts], unit=unit)
+    answered = answer(
+        [*worth, *words, *erased.verdicts],
+        unit=unit,
+        classes={printable(row["decision"]): row["found"] for row in erased.decisions.to_dict("records")},
+        scope=scope,
+        note=chance_words(tables["tokens"]),
+    )
     return Examination(worth=worth, words=words, erased=erased, answer=answered)
+
+
+def chance_words(tokens: pd.DataFrame) -> str:
+    """How many words of a class are left out because chance may have made them so; nothing where none is."""
+    every, kept = len(tokens) - int(tokens["group"].isin(NOT_POLAR).sum()), len(polar(tokens))
+    if every == kept:
+        return ""
+    return f"Of {every:,} words that occur mostly in one class, {kept:,} do so beyond chance; only these count."

@@ -55,6 +55,7 @@ def fit(
     alignment_penalty: float = 0.0,
     batch_size: int = 100,
     epochs: int = 40,
+    ties: str = "loss",
     patience: int | None = None,
     plateau: int | None = None,
     clip: float | None = None,
@@ -63,7 +64,7 @@ def fit(
     device: str = "cpu",
     observers: Sequence[Observer] = (),
 ) -> Classifier:
-    """Train a classifier with attention; returns it as it was after the first epoch with the best dev accuracy.
+    """Train a classifier with attention; returns it as it was after the epoch with the best dev accuracy.
 
         e_j  →  h_j = encoder(e)_j  →  a_j = score(h_j) / λ  →  α = softmax(a)  →  logits = W Σ α_j h_j + b
 
@@ -71,7 +72,7 @@ def fit(
     additive attention, the encoder gru, conv or none, and both biases. The same corpus and settings give the same bits.
 
     The result reads text (`model.predict`, `model.predict_proba`), and `model.history` is a table with a row per epoch:
-    epoch, train_loss, dev_loss, dev_accuracy.
+    epoch, train_loss, dev_loss, dev_accuracy, kept (true of the epoch that the model is of).
 
     What it learns from
         corpus: labelled texts, from `heedful.load_corpus`; the train split is learned, the dev split picks the epoch.
@@ -108,7 +109,9 @@ def fit(
         alignment_penalty: c of the penalty c·|VᵀW|, which keeps V and W at right angles; 0 is none.
         batch_size: texts per step.
         epochs: passes over the training split, at most.
-        patience: stop after so many epochs without a better dev accuracy; None never stops early.
+        ties: of epochs with equal dev accuracy "loss" keeps that with the smallest dev loss, "first" the first, as the
+            papers do.
+        patience: stop after so many epochs without a better one; None never stops early.
         plateau: halve the rate after so many epochs without a better dev accuracy; None never does.
         clip: the largest norm of a gradient, longer ones are shortened; None clips nothing.
 
@@ -127,7 +130,7 @@ def fit(
     >>> model.predict_proba(["a good evening", "bad"]).shape
     (2, 2)
     >>> list(model.history)
-    ['epoch', 'train_loss', 'dev_loss', 'dev_accuracy']
+    ['epoch', 'train_loss', 'dev_loss', 'dev_accuracy', 'kept']
     """
     given: dict[str, Any] = {name: value for name, value in locals().items() if name not in {"corpus", "observers"}}
     model = ModelSettings.of({name: given[name] for name in ModelSettings.model_fields})
@@ -161,7 +164,7 @@ def train(
                 state.save(checkpoint)
                 saved = time.monotonic()
     state.model.load_state_dict(state.best)
-    state.model.history = pd.DataFrame(state.rows)
+    state.model.history = pd.DataFrame(state.rows).assign(kept=lambda rows: rows["epoch"] == state.best_epoch)
     return state.model.eval()
 
 
@@ -189,7 +192,7 @@ def _run_epoch(state: TrainingState, corpus: Corpus, training: TrainingSettings,
         )
     dev = evaluate(state.model, corpus.dev)
     state.rows.append({"epoch": state.epoch, "train_loss": loss, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy})
-    best = state.keep_if_best()
+    best = state.keep_if_best(training.ties)
     event = EpochDone(epoch=state.epoch, epochs=training.epochs, row=state.rows[-1], best=best, model=state.model)
     _tell(observers, event)
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,20 @@ def generator(seed: int, stream: str, device: str = "cpu") -> torch.Generator:
     """A random stream of its own for each use of chance, all from one seed."""
     digest = hashlib.sha256(f"{seed}/{stream}".encode()).digest()
     return torch.Generator(device).manual_seed(int.from_bytes(digest[:7]))
+
+
+def best_epoch(rows: Sequence[Mapping[str, Any]], ties: str) -> int:
+    """The epoch with the largest dev accuracy; of equals that with the smallest dev loss (`ties` "loss"), or the first.
+
+    On data with one large class the first epochs, which only ever say that class, may equal later ones in accuracy;
+    the loss tells them apart. Differs from the papers, which keep the first.
+    """
+
+    def merit(row: Mapping[str, Any]) -> tuple[float, float]:
+        loss = row["dev_loss"] if ties == "loss" else 0.0
+        return row["dev_accuracy"], -math.inf if math.isnan(loss) else -loss
+
+    return int(max(rows, key=merit)["epoch"])
 
 
 @dataclass(kw_only=True)
@@ -60,10 +76,6 @@ class TrainingState:
             dropout=generator(training.seed, "dropout", training.device),
         )
 
-    @property
-    def best_accuracy(self) -> float:
-        return self.rows[self.best_epoch - 1]["dev_accuracy"] if self.best_epoch else -1.0
-
     def halvings(self, plateau: int | None) -> int:
         """How often the dev accuracy has stayed below its best for so many epochs in a row."""
         best, waited, count = -1.0, 0, 0
@@ -74,9 +86,9 @@ class TrainingState:
             count += waited > 0 and waited % plateau == 0
         return count
 
-    def keep_if_best(self) -> bool:
-        """Keep the parameters when the last epoch's dev accuracy beats all before; the first of equals stays."""
-        better = self.rows[-1]["dev_accuracy"] > self.best_accuracy
+    def keep_if_best(self, ties: str) -> bool:
+        """Keep the parameters when the last epoch is better than all before."""
+        better = best_epoch(self.rows, ties) == self.epoch
         if better:
             self.best_epoch = self.epoch
             self.best = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}

@@ -29,7 +29,7 @@ RANKINGS = (*TOPS, "random", "margin", "minimum")
 ORDERS = 3
 METRICS = ("test_accuracy", "test_accuracy_low", "test_accuracy_high")
 
-FLIP_COLUMNS = ["ranking", "order", "instance", "units", "erased", "fraction", "mass", "lead_taken"]
+FLIP_COLUMNS = ["ranking", "order", "instance", "decision", "units", "erased", "fraction", "mass", "lead_taken"]
 
 
 def measure(
@@ -111,7 +111,8 @@ def _flips(found: Trace, seed: int, orders: int, rankings: Sequence[str]) -> pd.
     minimum = minimum_flips(found)
     others = [by for by in rankings if by != "minimum"]
     tables = [_ranked(found, minimum, by, seed, orders if by_chance(by) else 1) for by in others]
-    return pd.concat([*tables, _minimum(found, minimum)], ignore_index=True)[FLIP_COLUMNS]
+    flips = pd.concat([*tables, _minimum(found, minimum)], ignore_index=True)
+    return flips.assign(decision=decisions(found).numpy(force=True)[flips["instance"]])[FLIP_COLUMNS]
 
 
 def _ranked(found: Trace, minimum: pd.DataFrame, by: str, seed: int, orders: int) -> pd.DataFrame:

@@ -100,6 +100,7 @@ def _values(corpus: str, model: str) -> Mapping[str, Any]:
         "model.logit_dropout": logits,
         "training.learning_rate": rate,
         "training.batch_size": 64,
+        "training.ties": "first",
         "training.epochs": 60,
     }
 

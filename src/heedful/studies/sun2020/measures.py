@@ -139,10 +139,9 @@ def _mean(values: Numbers) -> float:
 
 def _sides(tokens: pd.DataFrame, column: str) -> tuple[Numbers, Numbers]:
     """A column of the positive and of the negative tokens; both empty where classes have other names."""
-    return (
-        _numbers(tokens.loc[tokens["group"] == "positive", column]),
-        _numbers(tokens.loc[tokens["group"] == "negative", column]),
-    )
+    rows = polar(tokens)
+    positive, negative = (_numbers(rows.loc[rows["group"] == name, column]) for name in ("positive", "negative"))
+    return positive, negative
 
 
 def _numbers(column: "pd.Series[float]") -> Numbers:

@@ -57,7 +57,8 @@ class Cell:
     def settings(self, seed: int = 0) -> RunSettings:
         changes = {**LARGE_CORPORA.get(self.dataset, {}), **MODELS[self.model]}
         base = RunSettings(data=DataSettings(source=self.dataset))
-        return base.change({**changes, "model.score_scale": self.scale, "training.seed": seed})
+        own = {"model.score_scale": self.scale, "training.ties": "first", "training.seed": seed}
+        return base.change({**changes, **own})
 
     @property
     def title(self) -> str:
