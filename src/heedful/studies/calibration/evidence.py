@@ -35,8 +35,6 @@ class Evidence:
 
     tables: Mapping[str, pd.DataFrame]
     trace: Trace
-    commonest: int
-    """The class that most training texts have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +56,13 @@ class Population:
 
 def population(whole: Evidence) -> Population:
     """The numbers of the claims on fresh texts and planted groups."""
-    assert whole.trace.labels is not None
-    judged = outcomes(whole.trace, whole.trace.labels, whole.commonest)
-    tables = {**whole.tables, **measure(whole.trace, rankings=ERASED), "outcomes": judged}
+    tables = {**whole.tables, **measure(whole.trace, rankings=ERASED), "outcomes": outcomes(whole.trace)}
     found = {name: CLAIMS[name].estimate(tables) for name in BEHIND}
-    numbers = {name: each for name, each in found.items() if each is not None and not np.isnan(each.value)}
+    numbers = {name: each for name, each in found.items() if each is not None and each.known}
     count = numbers[LEADS].count if LEADS in numbers else 0
     return Population(numbers=numbers, resting=count / len(whole.trace))
 
 
 def with_planted_groups(tokens: pd.DataFrame, groups: Sequence[str], seen: Marks) -> pd.DataFrame:
     """The table of tokens with the groups that were planted; words that no training text has belong to none."""
-    return tokens.assign(group=np.where(seen, np.asarray(groups, dtype=object), NONE))
+    return tokens.assign(group=np.where(seen, np.asarray(groups, dtype=object), NONE), beyond_chance=True)

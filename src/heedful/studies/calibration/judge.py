@@ -49,7 +49,7 @@ def judge_world(world: World) -> tuple[Rows, Rows]:
     """What the audit says to each question and claim in one world, beside the truth."""
     torch.set_num_threads(1)
     case = grow(world) if world.kind in TRAINED else plant(world)
-    seen = examine(case.seen.tables, case.seen.trace, commonest=case.seen.commonest, seed=world.seed)
+    seen = examine(case.seen.tables, case.seen.trace, seed=world.seed)
     whole = population(case.whole)
     return _questions(world, case, seen, whole), _claims(world, seen, whole)
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from heedful.analysis.chance import effective_counts
 from heedful.analysis.tokens import NEGATIVE, NEUTRAL, POSITIVE, class_counts, group_of_class
 
 Floats = NDArray[np.float64]
@@ -126,6 +127,12 @@ def training_counts(language: Language, texts: Texts) -> Int[Tensor, "vocab clas
     labels = torch.from_numpy(texts.labels[texts.segments])
     size, classes = len(language.owners), len(language.shares)
     return class_counts(torch.from_numpy(texts.words), labels, vocabulary_size=size, class_count=classes)
+
+
+def effective(language: Language, texts: Texts) -> Float[Tensor, " vocab"]:
+    """How many independent occurrences those of each word are worth."""
+    words, segments = torch.from_numpy(texts.words), torch.from_numpy(texts.segments)
+    return effective_counts(words, segments, vocabulary_size=len(language.owners))
 
 
 def _lengths(language: Language, labels: Ints, rng: np.random.Generator) -> Ints:

@@ -10,7 +10,7 @@ from heedful.analysis.tokens import mean_weights, token_table
 from heedful.studies.calibration.attention import TRUTHS, Model, in_context, learned, spoken
 from heedful.studies.calibration.case import Case, Planted
 from heedful.studies.calibration.evidence import FRESH, Evidence, with_planted_groups
-from heedful.studies.calibration.language import Floats, Ints, Texts, draw, training_counts
+from heedful.studies.calibration.language import Floats, Ints, Texts, draw, effective, training_counts
 from heedful.studies.calibration.world import World
 from heedful.traces import Trace
 
@@ -36,13 +36,10 @@ def plant(world: World) -> Case:
     model = learned(world.kind, language, counts.double().numpy(), rng)
     if world.bias:
         model = _biased(model, test, rng)
-    tokens = token_table(_alone(model), counts)
+    tokens = token_table(_alone(model), counts, effective=effective(language, train))
     planted = with_planted_groups(tokens, language.groups, counts.sum(1).numpy() > 0)
-    commonest = int(np.bincount(train.labels).argmax())
-    seen, whole = (
-        _evidence(scored, texts, _trace(model, texts, rng), commonest)
-        for scored, texts in ((tokens, test), (planted, fresh))
-    )
+    pairs = (tokens, test), (planted, fresh)
+    seen, whole = (_evidence(scored, texts, _trace(model, texts, rng)) for scored, texts in pairs)
     return Case(seen=seen, whole=whole, planted=_planted(model, fresh, whole.trace))
 
 
@@ -120,6 +117,6 @@ def _trace(model: Model, texts: Texts, rng: np.random.Generator) -> Trace:
     )
 
 
-def _evidence(tokens: pd.DataFrame, texts: Texts, found: Trace, commonest: int) -> Evidence:
+def _evidence(tokens: pd.DataFrame, texts: Texts, found: Trace) -> Evidence:
     weights = mean_weights(found, torch.from_numpy(texts.words), tokens)
-    return Evidence(tables={"tokens": tokens, "weights": weights}, trace=found, commonest=commonest)
+    return Evidence(tables={"tokens": tokens, "weights": weights}, trace=found)

@@ -15,7 +15,6 @@ import torch
 from heedful.analysis.tokens import NEUTRAL, NONE, mean_weights
 from heedful.models.classifier import Classifier
 from heedful.probes.scores import token_scores
-from heedful.studies.advice import commonest_class
 from heedful.studies.calibration.case import Case, Planted
 from heedful.studies.calibration.evidence import FRESH, Evidence, with_planted_groups
 from heedful.studies.calibration.language import Language, Texts, draw
@@ -44,8 +43,8 @@ def grow(world: World) -> Case:
     model = _trained(corpus, world, float(rng.choice(LEARNING_RATES)))
     fresh = _read(model, _labelled(world, language, FRESH, rng))
     tokens = token_scores(model, corpus)
-    seen = _evidence(tokens, corpus.test, model, corpus)
-    whole = _evidence(_with_owners(tokens, language), fresh, model, corpus)
+    seen = _evidence(tokens, corpus.test, model)
+    whole = _evidence(_with_owners(tokens, language), fresh, model)
     return Case(seen=seen, whole=whole, planted=_planted(world, model, fresh, whole.trace))
 
 
@@ -95,11 +94,11 @@ def _with_owners(tokens: pd.DataFrame, language: Language) -> pd.DataFrame:
     return with_planted_groups(tokens, planted, np.ones(len(tokens), dtype=bool))
 
 
-def _evidence(tokens: pd.DataFrame, split: Split, model: Classifier, corpus: Corpus) -> Evidence:
+def _evidence(tokens: pd.DataFrame, split: Split, model: Classifier) -> Evidence:
     """What an audit reads of a finished run."""
     found = trace(model, split)
     weights = mean_weights(found, split.tokens.numbers, tokens)
-    return Evidence(tables={"tokens": tokens, "weights": weights}, trace=found, commonest=commonest_class(corpus))
+    return Evidence(tables={"tokens": tokens, "weights": weights}, trace=found)
 
 
 def _planted(world: World, model: Classifier, fresh: Split, found: Trace) -> dict[str, Planted]:
