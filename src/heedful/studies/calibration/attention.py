@@ -97,7 +97,8 @@ def learned(kind: str, language: Language, counts: Floats, rng: np.random.Genera
 def in_context(model: Model, texts: Texts, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Attention and polarity scores of the units of these texts: those of the words, and what the context changes."""
     attended, polarity = model.scores[texts.words].copy(), model.pushes[texts.words].copy()
-    _CONTEXTS.get(model.kind, lambda *_: None)(model, texts, rng, attended, polarity)
+    if model.kind in _CONTEXTS:
+        _CONTEXTS[model.kind](model, texts, rng, attended, polarity)
     return attended, polarity
 
 
@@ -133,9 +134,9 @@ def _spectators(model: Model, texts: Texts, _: np.random.Generator, attended: Fl
 
 
 def _pivots(model: Model, texts: Texts, rng: np.random.Generator, attended: Floats, polarity: Floats) -> None:
-    """Neutral words decide and are looked at; the words of the class hardly push."""
+    """Some neutral words decide and are looked at; all others hardly push."""
     polar, starts = model.language.owners[texts.words] >= 0, texts.offsets[:-1]
-    polarity[polar] *= FAINT
+    polarity *= FAINT
     for _ in range(PIVOTS):
         chosen = starts + (rng.random(len(starts)) * texts.lengths).astype(np.int64)
         chosen = chosen[~polar[chosen]]

@@ -8,11 +8,16 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-COUNTS = ("worlds", "not_yes", "wrong_yes", "not_no", "wrong_no", "wrong_near", "clear", "not_shown", "near", "moot")
+from heedful.studies.calibration.judge import Calibration
+
+COUNTS = (
+    "worlds", "yes", "no", "not_yes", "wrong_yes", "not_no", "wrong_no", "wrong_near", "clear", "not_shown", "near",
+    "moot",
+)  # fmt: skip
 
 
 def confusion(cases: pd.DataFrame, by: Iterable[str] = ("question", "texts")) -> pd.DataFrame:
-    """One row for each value of these columns: how many worlds, what was wrong, and what that is of.
+    """One row for each value of these columns: how many worlds, what was said, what was wrong, and what that is of.
 
     `wrong_yes` is of the worlds `not_yes`, whose truth is not yes, `wrong_no` of those `not_no`, and `not_shown` of
     those `clear`; `wrong_near` are those of the wrong ones whose truth lies near a line.
@@ -30,6 +35,8 @@ def _counts(rows: pd.DataFrame) -> dict[str, int]:
     wrong = ~silent & (rows["answer"] != rows["truth"])
     found = (
         len(rows),
+        (rows["answer"] == "yes").sum(),
+        (rows["answer"] == "no").sum(),
         (rows["truth"] != "yes").sum(),
         (wrong & (rows["answer"] == "yes")).sum(),
         (rows["truth"] != "no").sum(),
@@ -45,18 +52,12 @@ def _counts(rows: pd.DataFrame) -> dict[str, int]:
 
 def shown_confusion(table: pd.DataFrame) -> pd.DataFrame:
     """The table with cells as words: counts, what they are of, and the share."""
-    keys = [column for column in table if column not in COUNTS]
-    return table[keys].assign(
-        worlds=table["worlds"],
-        **{
-            "wrong yes": _shares(table, "wrong_yes", "not_yes"),
-            "wrong no": _shares(table, "wrong_no", "not_no"),
-            "of these near": table["wrong_near"],
-            "not shown": _shares(table, "not_shown", "clear"),
-            "near": table["near"],
-            "moot": table["moot"],
-        },
-    )
+    shown = table[[column for column in table if column not in COUNTS] + ["worlds", "yes", "no"]].copy()
+    shown["wrong yes"] = _shares(table, "wrong_yes", "not_yes")
+    shown["wrong no"] = _shares(table, "wrong_no", "not_no")
+    shown["wrong near"] = table["wrong_near"]
+    shown["not shown"] = _shares(table, "not_shown", "clear")
+    return shown.assign(near=table["near"], moot=table["moot"])
 
 
 def _shares(table: pd.DataFrame, part: str, whole: str) -> list[str]:
@@ -67,3 +68,25 @@ def _shares(table: pd.DataFrame, part: str, whole: str) -> list[str]:
 def wrong(cases: pd.DataFrame) -> pd.DataFrame:
     """The rows whose answer is yes or no, and not the truth."""
     return cases[(cases["answer"] != "not shown") & (cases["answer"] != cases["truth"])]
+
+
+def calibration_tables(planted: Calibration, trained: Calibration | None = None) -> dict[str, pd.DataFrame]:
+    """Every table of a calibration by name: cases, how often each is wrong, and the wrong ones themselves."""
+    tables = {
+        "cases": planted.answers,
+        "claims": planted.claims,
+        "confusion": confusion(planted.answers),
+        "confusion-of-claims": confusion(planted.claims, ("claim", "texts")),
+        "confusion-by-kind": confusion(planted.answers, ("question", "kind")),
+        "confusion-by-classes": confusion(planted.answers, ("question", "classes")),
+        "wrong": wrong(planted.answers),
+    }
+    if trained is None:
+        return tables
+    return tables | {
+        "trained-cases": trained.answers,
+        "trained-claims": trained.claims,
+        "trained-confusion": confusion(trained.answers, ("question", "kind", "texts")),
+        "trained-confusion-of-claims": confusion(trained.claims, ("claim", "kind")),
+        "trained-wrong": wrong(trained.answers),
+    }

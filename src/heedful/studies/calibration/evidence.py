@@ -4,7 +4,7 @@ The truth of a claim is its own number in the population: on so many fresh texts
 with the planted owners of words in the place of the groups that counts suggest.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from heedful.analysis.tokens import NONE
 from heedful.claims import CLAIMS
 from heedful.claims.answer import CHANCE, LEADS, SCORES, SOUND, TEXTS
 from heedful.claims.model import LEARNED, outcomes
-from heedful.studies.calibration.language import Marks
+from heedful.studies.calibration.language import Groups, Marks
 from heedful.studies.serrano2019.measures import measure
 from heedful.traces import Trace
 
@@ -63,6 +63,6 @@ def population(whole: Evidence) -> Population:
     return Population(numbers=numbers, resting=count / len(whole.trace))
 
 
-def with_planted_groups(tokens: pd.DataFrame, groups: Sequence[str], seen: Marks) -> pd.DataFrame:
+def with_planted_groups(tokens: pd.DataFrame, groups: Groups, seen: Marks) -> pd.DataFrame:
     """The table of tokens with the groups that were planted; words that no training text has belong to none."""
-    return tokens.assign(group=np.where(seen, np.asarray(groups, dtype=object), NONE), beyond_chance=True)
+    return tokens.assign(group=np.where(seen, groups, NONE), beyond_chance=True)

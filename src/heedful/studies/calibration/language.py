@@ -15,6 +15,7 @@ from heedful.analysis.tokens import NEGATIVE, NEUTRAL, POSITIVE, class_counts, g
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Marks = NDArray[np.bool_]
+Groups = NDArray[np.object_]
 
 LENGTHS: Mapping[str, float] = {"short": 14.0, "long": 120.0}
 """Median words of a text; one in six is half as long again, or two thirds as long."""
@@ -74,7 +75,7 @@ class Language:
         return np.concatenate([polar, np.full(self.neutral_words, -1)])
 
     @property
-    def groups(self) -> NDArray[np.object_]:
+    def groups(self) -> Groups:
         """The planted group of each word, by the names that estimated groups have."""
         two = len(self.shares) == 2
         own = (NEGATIVE, POSITIVE) if two else tuple(group_of_class(name) for name in self.names)

@@ -12,8 +12,8 @@ from heedful.studies.calibration.world import KINDS, PLANTED, TRAINED, World
 SIZES = (200, 2_000, 20_000)
 TRAINED_SIZES = (500, 2_000)
 TRAINED_CLASSES = ("50:50", "90:10")
-TRAINED_SEEDS = 4
-"""For each seed of the planted worlds, which take longer."""
+TRAINED_SEEDS = 2
+"""For each seed of the planted worlds."""
 
 
 def worlds(*, seeds: int = 2, sizes: Sequence[int] = SIZES) -> list[World]:

@@ -24,7 +24,7 @@ FEWEST_RIGHT = 0.9
 """Where more than a tenth of the decisions are wrong, words that belong to a class by chance decide as well."""
 
 SMALLEST_BIAS, LARGEST_BIAS = 0.3, 0.9
-"""Of the lower quartile of the leads of decisions: so much one class, drawn by the seed, has ahead where there is a bias."""
+"""Of the lower quartile of all leads: so much a class, drawn by the seed, has ahead where there is a bias."""
 
 
 def plant(world: World) -> Case:
@@ -67,7 +67,8 @@ def held_share(model: Model, texts: Texts, found: Trace) -> float:
     given = np.where(polar, _given(found), 0.0)
     top = _ranks(texts, found) < np.bincount(segments, polar)[segments]
     every, held = (np.bincount(segments, part) for part in (given, given * top))
-    known = (found.predictions == found.labels).numpy() & (every > 0)
+    assert found.labels is not None
+    known = found.predictions.eq(found.labels).numpy() & (every > 0)
     return float((held[known] / every[known]).mean())
 
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from heedful.analysis.tokens import NEUTRAL, NONE, mean_weights
 from heedful.models.classifier import Classifier
@@ -37,9 +39,7 @@ def grow(world: World) -> Case:
     rng = world.rng()
     language = spoken(world)
     parts = {name: _labelled(world, language, count, rng) for name, count in _sizes(world).items()}
-    corpus = build_corpus(
-        name=world.kind, splits=parts, class_names=language.names, tokenizer=Tokenizer("whitespace")
-    )
+    corpus = build_corpus(name=world.kind, splits=parts, class_names=language.names, tokenizer=Tokenizer("whitespace"))
     model = _trained(corpus, world, float(rng.choice(LEARNING_RATES)))
     fresh = _read(model, _labelled(world, language, FRESH, rng))
     tokens = token_scores(model, corpus)
@@ -90,7 +90,7 @@ def _read(model: Classifier, labelled: Labelled) -> Split:
 
 def _with_owners(tokens: pd.DataFrame, language: Language) -> pd.DataFrame:
     groups = dict(zip(language.words, language.groups, strict=True))
-    planted = [groups.get(token, NONE) for token in tokens["token"]]
+    planted = np.array([groups.get(token, NONE) for token in tokens["token"]], dtype=object)
     return with_planted_groups(tokens, planted, np.ones(len(tokens), dtype=bool))
 
 
@@ -111,13 +111,22 @@ def found_share(model: Classifier, fresh: Split, found: Trace) -> float:
     """In a world of one word, the share of texts in which attention finds what decided.
 
     It does where the most attended unit is the word of a class, and where the model, reading the text again without
-    that word, decides otherwise. A model that takes one class wherever it misses the word of the other has decided
-    those texts by the want of a word, and no word is to be found there.
+    that word, has lost most of its lead. A model that takes one class wherever it misses the word of the other has
+    decided those texts by the want of a word, and no word is to be found there.
     """
-    rests = trace(model, [_without_class_words(text) for text in fresh.texts]).predictions != found.predictions
+    again = trace(model, [_without_class_words(text) for text in fresh.texts])
+    before, after = (_leads(each.logits, found.predictions) for each in (found, again))
     frame = found.to_frame()
     top = frame.loc[frame.groupby("instance")["attention_weight"].idxmax(), "unit"]
-    return float((rests.numpy() & ~top.str.startswith(NEUTRAL).to_numpy()).mean())
+    return float(((after < before / 2).numpy() & ~top.str.startswith(NEUTRAL).to_numpy()).mean())
+
+
+def _leads(
+    logits: Float[Tensor, "instances classes"], chosen: Int[Tensor, " instances"]
+) -> Float[Tensor, " instances"]:
+    """How far the chosen class is ahead of the best other one."""
+    own = chosen[:, None]
+    return logits.gather(1, own).squeeze(1) - logits.scatter(1, own, -torch.inf).amax(1)
 
 
 def _without_class_words(text: str) -> str:
