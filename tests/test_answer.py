@@ -187,10 +187,11 @@ def test_what_does_not_hold_of_the_decisions_for_every_class_is_no_yes() -> None
     apart = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "no"})
     assert apart.question("decision").decision == "not shown"
     assert apart.question("decision").words.endswith(
-        "It is not the same of the decisions for every class: yes for 'good'; no for 'bad'."
+        "It is not the same of the decisions for every class: yes for good; no for bad."
     )
+    assert apart.headline.endswith("is not shown. In decisions for good it does find it.")
     unsure = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "not shown"}).question("decision")
-    assert (unsure.decision, unsure.words.endswith("not shown for 'bad'.")) == ("yes", True)
+    assert (unsure.decision, unsure.words.endswith("not shown for bad.")) == ("yes", True)
 
 
 def test_the_answer_says_what_it_is_of() -> None:

@@ -42,7 +42,7 @@ def test_no_polar_tokens_is_undecided_and_says_so() -> None:
     assert verdict.decision == "not shown"
     assert verdict.words == (
         "There are too few words to tell: 10 are needed that clearly belong to a class and 10 that clearly belong to "
-        "none. More texts would help, or fewer classes."
+        "none. More texts would help, or fewer classes. There are 0 polar tokens."
     )
 
 

@@ -191,13 +191,15 @@ def test_labels_that_are_noise_leave_nothing_to_explain(tmp_path: Path) -> None:
     texts = [" ".join(f"w{word}" for word in rng.integers(0, 200, 12)) for _ in range(600)]
     corpus = load_corpus((texts, rng.integers(0, 2, 600).tolist()))
     done = audit(SMALL, Store(tmp_path), corpus=corpus, advice=True)
-    assert done.answer.headline.startswith("Not shown: the model is not shown to do better than always guessing")
+    assert done.answer.headline.startswith("Not shown: the model is not shown to tell the classes apart")
     assert done.advice is not None
     assert done.advice.scale is None
     metrics = done.summary()["metrics"]
     assert isinstance(metrics, dict)
     assert metrics["majority_accuracy"] == done.majority
-    assert "M1 The model does better than always guessing" in " ".join(done.report.read_text(encoding="utf-8").split())
+    assert "M1 The model tells the classes apart better than guessing" in " ".join(
+        done.report.read_text(encoding="utf-8").split()
+    )
 
 
 def test_what_a_sweep_would_take_is_said() -> None:

@@ -165,7 +165,9 @@ def test_tables_can_be_shown_where_nothing_flips() -> None:
     stubborn = Trace.from_arrays(offsets=[0, 1], attention_weights=[1.0], polarity_scores=[[1, 0]], bias=[1, 0])
     screen = Console(record=True, width=120, file=io.StringIO())
     print_tables(erasure_tables(stubborn), screen)
-    assert "Of 1 in all, 1 have one unit only, 0 can never flip" in " ".join(screen.export_text().split())
+    assert "Of 1 in all, 1 have one unit only, 0 flip only when everything is erased, or never" in " ".join(
+        screen.export_text().split()
+    )
 
 
 def test_printed_json_has_null_where_there_is_no_number(tmp_path: Path) -> None:

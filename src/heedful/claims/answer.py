@@ -11,6 +11,7 @@ from typing import Any
 
 from heedful.claims.kinds import Decision, Verdict
 from heedful.claims.model import LEARNED
+from heedful.notebook import listed
 
 Known = Mapping[str, Decision]
 
@@ -81,12 +82,18 @@ def answer(
     if idle:
         corpus, decision = (_unasked(question) for question in (corpus, decision))
     return Answer(
-        headline=_IDLE if idle else _HEADLINES[_doubtful(known), corpus.decision, decision.decision],
+        headline=_IDLE if idle else _headline(known, corpus.decision, decision.decision, classes or {}),
         questions=(corpus, decision),
         uses=tuple(_uses(corpus.decision, decision.decision, unit)),
         instead=() if idle else tuple(_instead(corpus.decision, decision.decision, known)),
         scope=scope,
     )
+
+
+def _headline(known: Known, corpus: Decision, decision: Decision, classes: Known) -> str:
+    """The sentence of the two answers; where attention fails single texts, the classes whose decisions it does find."""
+    found = [name for name, own in classes.items() if own == "yes"] if decision != "yes" else []
+    return _HEADLINES[_doubtful(known), corpus, decision] + _after(_ONLY.format(listed(found)) if found else "")
 
 
 def _unasked(question: Question) -> Question:
@@ -175,7 +182,7 @@ def _by_class(classes: Known, found: Decision) -> str:
     if set(classes.values()) <= {found}:
         return ""
     parts = [
-        f"{decision} for {', '.join(repr(name) for name, own in classes.items() if own == decision)}"
+        f"{decision} for {listed([name for name, own in classes.items() if own == decision])}"
         for decision in ("yes", "no", "not shown")
         if decision in classes.values()
     ]
@@ -232,6 +239,8 @@ _GUIDES: Mapping[Decision, tuple[str, str]] = {
     "yes": ("{} is the better guide.", "{} are better guides."),
     "no": ("{} is no better guide.", "{} are no better guides."),
 }
+
+_ONLY = "In decisions for {} it does find it."
 
 _IDLE = (
     "Not shown: the model is not shown to tell the classes apart better than guessing, so that there may be nothing to "

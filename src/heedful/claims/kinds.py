@@ -115,6 +115,6 @@ def _have(verdict: Verdict) -> str:
 
 
 def decide(found: Estimate | None, threshold: float) -> Decision:
-    if found is None or found.low <= threshold <= found.high:
+    if found is None or not found.known or found.low <= threshold <= found.high:
         return "not shown"
     return "yes" if found.low > threshold else "no"

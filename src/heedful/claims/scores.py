@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from heedful.analysis.statistics import Estimate, Numbers, area_estimate, share
+from heedful.analysis.statistics import Estimate, Numbers, area_estimate, share, too_few
 from heedful.analysis.tokens import group_of_class
 from heedful.claims.kinds import FEWEST, Claim, Tables
 
@@ -38,9 +38,9 @@ def right_signs(table: pd.DataFrame) -> Numbers:
     return np.asarray(best == own.to_numpy(), dtype=np.float64)
 
 
-def _sign_share(tables: Tables) -> Estimate | None:
+def _sign_share(tables: Tables) -> Estimate:
     signs = right_signs(tables["tokens"])
-    return share(int(signs.sum()), len(signs)) if len(signs) else None
+    return share(int(signs.sum()), len(signs)) if len(signs) else too_few(0)
 
 
 def separation(table: pd.DataFrame, column: str = "attention") -> Estimate:

@@ -119,7 +119,7 @@ def audit(
     >>> done.answer.question("corpus").decision
     'not shown'
     >>> done.verdicts[0].evidence
-    '7 polar tokens'
+    '0 polar tokens'
     """
     data = corpus or read_corpus(settings)
     recorder = ScoreRecorder(data)

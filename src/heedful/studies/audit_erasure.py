@@ -6,9 +6,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from heedful.analysis.quality import flip_summary, on_resting, ranking_quality, rests_on_a_part
-from heedful.claims import Verdict, judge
-from heedful.claims.answer import DECISIVE, single_decisions
+from heedful.analysis.statistics import LEVEL
+from heedful.claims import CLAIMS, Verdict, judge
+from heedful.claims.answer import single_decisions
 from heedful.claims.erasure import OF_ONE_MODEL
+from heedful.claims.erasure_estimates import lead_taken, sooner_than_chance
+from heedful.claims.kinds import decide
 from heedful.studies.serrano2019.measures import measure
 from heedful.studies.words import printable
 from heedful.traces import Trace
@@ -74,24 +77,30 @@ def summarise(flips: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_decision(flips: pd.DataFrame, class_names: Sequence[str]) -> pd.DataFrame:
-    """What erasure shows of the decisions for each class: they need not rest on attention alike."""
+    """What erasure shows of the decisions for each class: they need not rest on attention alike.
+
+    Among many classes one is easily refuted by accident: intervals are at Bonferroni's level.
+    """
     several = flips[flips["units"] > 1]
     parts = {name: several[several["decision"] == number] for number, name in enumerate(class_names)}
-    found = [{"decision": name, **_of_decisions(rows)} for name, rows in parts.items() if len(rows)]
+    decided = {name: rows for name, rows in parts.items() if len(rows)}
+    level = 1 - (1 - LEVEL) / max(len(decided), 1)
+    found = [{"decision": name, **_of_decisions(rows, level)} for name, rows in decided.items()]
     return pd.DataFrame(found, columns=DECISION_COLUMNS)
 
 
-def _of_decisions(rows: pd.DataFrame) -> dict[str, object]:
+def _of_decisions(rows: pd.DataFrame, level: float) -> dict[str, object]:
     tables = by_ranking(rows)
     resting = on_resting(tables)
     attended, minimum = resting["attention"], resting[MINIMUM]
-    verdicts = judge(DECISIVE, {"flips": rows})
-    sooner, judged = verdicts[0].estimate, {verdict.claim: verdict.decision for verdict in verdicts}
+    numbers = {"S6": sooner_than_chance("attention")(rows, level), "S13": lead_taken("attention")(rows, level)}
+    judged = {claim: decide(found, CLAIMS[claim].threshold) for claim, found in numbers.items()}
+    sooner = numbers["S6"]
     return {
         "texts": len(tables[MINIMUM]),
         "resting": len(minimum),
         "found": single_decisions(judged, len(minimum), len(tables[MINIMUM])),
-        "sooner": sooner.value if sooner else None,
+        "sooner": sooner.value if sooner else float("nan"),
         "lead_taken": attended["lead_taken"].mean(),
         "median_fraction": attended["fraction"].median(),
         "median_minimum": minimum["fraction"].median(),
@@ -144,12 +153,12 @@ def shown_decisions(decisions: pd.DataFrame) -> pd.DataFrame:
         {
             "decided for": decisions["decision"].map(printable),
             "texts": decisions["texts"].map("{:,}".format),
-            "rest on a part": decisions["resting"].map("{:,}".format),
+            "resting": decisions["resting"].map("{:,}".format),
             "median erased": decisions["median_fraction"].map(_per_cent),
             "minimum": decisions["median_minimum"].map(_per_cent),
-            "sooner than chance": decisions["sooner"].map(_per_cent),
+            "beats chance": decisions["sooner"].map(_per_cent),
             "lead gone": decisions["lead_taken"].map(_per_cent),
-            "attention finds it": decisions["found"],
+            "found": decisions["found"],
         }
     )
 

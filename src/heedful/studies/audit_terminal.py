@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from heedful.claims import Verdict
@@ -12,7 +10,7 @@ from heedful.claims.answer import Answer
 from heedful.studies.audit import Audit
 from heedful.studies.audit_erasure import shown_decisions, shown_table
 from heedful.studies.examine import ON_WORDS
-from heedful.studies.verdict_lines import INDENT, mark, print_below, print_verdict
+from heedful.studies.verdict_lines import mark, print_below, print_table, print_verdict
 from heedful.studies.words import accuracy_words
 
 
@@ -30,8 +28,8 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     _print_verdicts(screen, "Attended and used", own)
     screen.print(Text("\nErase attention", "bold"))
     screen.print(Text(done.erasure.words))
-    _print_table(screen, shown_table(done.erasure.summary))
-    _print_table(screen, shown_decisions(done.erasure.decisions))
+    print_table(screen, shown_table(done.erasure.summary))
+    print_table(screen, shown_decisions(done.erasure.decisions))
     _print_verdicts(screen, "", [verdict for verdict in done.verdicts if verdict.claim in erasure])
     screen.print(Text("\nWhich λ?", "bold"))
     screen.print(Text(done.advice.words if done.advice else done.no_advice))
@@ -61,12 +59,3 @@ def _print_verdicts(screen: Console, title: str, verdicts: Sequence[Verdict]) ->
         screen.print(Text(f"\n{title}", "bold"))
     for verdict in verdicts:
         print_verdict(screen, verdict)
-
-
-def _print_table(screen: Console, table: pd.DataFrame) -> None:
-    shown = Table(box=None, padding=(0, 0, 0, INDENT), header_style="dim")
-    for place, column in enumerate(map(str, table)):
-        shown.add_column(column, justify="right" if place else "left")
-    for row in table.itertuples(index=False):
-        shown.add_row(*(Text(str(cell)) for cell in row))
-    screen.print(shown)

@@ -19,13 +19,13 @@ from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.models.classifier import Classifier
 from heedful.pipeline import Run
 from heedful.probes.inputs import input_flips
-from heedful.studies.audit_erasure import MINIMUM, by_decision, shown_table, summarise
+from heedful.studies.audit_erasure import MINIMUM, by_decision, shown_decisions, shown_table, summarise
 from heedful.studies.explain import word_rows
 from heedful.studies.serrano2019.inputs import read_changed_texts
 from heedful.studies.serrano2019.measures import in_front, measure
 from heedful.studies.serrano2019.tables import input_summary_table, inputs_table, table_2, wins_and_attainment
 from heedful.studies.tables import save_table
-from heedful.studies.verdict_lines import print_verdict
+from heedful.studies.verdict_lines import print_table, print_verdict
 from heedful.studies.words import printable
 from heedful.text.corpus import Corpus
 from heedful.text.readers import writable
@@ -237,13 +237,9 @@ def flip_cells(single: pd.DataFrame) -> pd.DataFrame:
 def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
     """How far each ranking is from the minimum, and what that says of attention."""
     screen = console or Console()
-    shown = Table(title="Erasing attention weights until the decision flips", title_justify="left")
-    cells = shown_table(tables.resting)
-    for column in map(str, cells):
-        shown.add_column(column, justify="left" if column == "ranking" else "right")
-    for row in cells.itertuples(index=False):
-        shown.add_row(*row)
-    screen.print(shown)
+    screen.print("Erasing attention weights until the decision flips", style="bold")
+    print_table(screen, shown_table(tables.resting))
+    print_table(screen, shown_decisions(tables.decisions))
     screen.print(_counted(tables), highlight=False)
     for verdict in tables.judged:
         print_verdict(screen, verdict)

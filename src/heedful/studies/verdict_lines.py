@@ -1,5 +1,6 @@
-"""Verdicts on the terminal, the same of audits, erasures and studies."""
+"""Verdicts and tables on the terminal, the same of audits, erasures and studies."""
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -37,3 +38,13 @@ def print_below(screen: Console, mark: Text, words: Text) -> None:
     row.add_column(overflow="fold")
     row.add_row(Text(" " * INDENT) + mark, words)
     screen.print(row)
+
+
+def print_table(screen: Console, table: pd.DataFrame) -> None:
+    """A table of words, the first column on the left."""
+    shown = Table(box=None, padding=(0, 0, 0, INDENT), header_style="dim")
+    for place, column in enumerate(map(str, table)):
+        shown.add_column(column, justify="right" if place else "left")
+    for row in table.itertuples(index=False):
+        shown.add_row(*(Text(str(cell)) for cell in row))
+    screen.print(shown)
