@@ -141,7 +141,7 @@ def test_confusion_by_hand() -> None:
     }  # fmt: skip
     assert table.drop(columns=["question", "texts"]).iloc[0].to_dict() == expected
     assert shown_confusion(table).iloc[0].tolist() == [
-        "corpus", 200, 6, 1, 3, "1 of 3 (33.3%)", "2 of 4 (50.0%)", 1, "1 of 3 (33.3%)", 2, 1,
+        "corpus", 200, 6, 1, 3, "1/3 (33.3%)", "2/4 (50.0%)", 1, "1/3 (33.3%)", 2, 1,
     ]  # fmt: skip
 
 

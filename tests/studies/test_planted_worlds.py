@@ -9,12 +9,11 @@ import torch
 
 from heedful.analysis.statistics import area
 from heedful.errors import ConfigError
-from heedful.studies.calibration.attention import Model
 from heedful.studies.calibration.case import Case
 from heedful.studies.calibration.evidence import population
-from heedful.studies.calibration.language import LENGTHS, SHARES, Language, Texts, draw
+from heedful.studies.calibration.language import LENGTHS, SHARES, Language, draw
 from heedful.studies.calibration.plan import trained_worlds, worlds
-from heedful.studies.calibration.planted import held_share, plant
+from heedful.studies.calibration.planted import attended_share, plant
 from heedful.studies.calibration.world import PLANTED, TRAINED, World
 from heedful.traces import Trace
 
@@ -95,17 +94,16 @@ def test_bursts_keep_the_words_of_a_class_in_its_texts() -> None:
     assert (np.bincount(texts.segments, owners >= 0) >= language.own).all()
 
 
-def test_the_share_that_attended_units_hold_by_hand() -> None:
-    language = Language(classes="50:50", length="short", bursts=False)
-    texts = Texts(words=np.array([40, 80, 41]), labels=np.array([1]), lengths=np.array([3]))
-    zeros = np.zeros(len(language.owners))
-    model = Model(
-        kind="graded", language=language, pushes=zeros[:, None], scores=zeros, gap=0.0, found=0.0, bias=np.zeros(2)
-    )
+def test_how_much_of_the_smallest_set_is_attended_to_by_hand() -> None:
     found = Trace.from_arrays(
-        offsets=[0, 3], attention_weights=[0.5, 0.3, 0.2], polarity_scores=[4, 9, 5], bias=[0], labels=[1]
+        offsets=[0, 4, 7, 9],
+        attention_weights=[0.4, 0.3, 0.2, 0.1, 0.5, 0.25, 0.25, 0.5, 0.5],
+        polarity_scores=[2, -1, 4, -1, -1, 8, -1, 1, 1],
+        bias=[0],
     )
-    assert held_share(model, texts, found) == pytest.approx(2 / 3)  # 0.5 · 4 of 0.5 · 4 + 0.2 · 5
+    # 0.8 − 0.3 + 0.8 − 0.1: both that push must go, of which one is among the two most attended units.
+    # −0.5 + 2 − 0.25: the one that pushes is not the most attended. The third flips only when everything is erased.
+    assert attended_share(found) == pytest.approx((1 / 2 + 0) / 2)
 
 
 def test_a_world_has_the_classes_texts_and_lengths_that_it_names() -> None:

@@ -22,6 +22,9 @@ TITLES: Mapping[str, str] = {
 }
 """The tables that are printed, and what stands above them."""
 
+WIDTH = 120
+"""Columns that the tables take, where the terminal does not say that it has more."""
+
 
 def calibrate(
     seeds: Annotated[int, typer.Option(min=1, help="Worlds of each kind.")] = 2,
@@ -73,7 +76,7 @@ def _print(tables: "Mapping[str, pd.DataFrame]") -> None:
 
     from heedful.studies.calibration.confusion import shown_confusion
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=max(Console().width, WIDTH))
     for name, title in TITLES.items():
         if name in tables:
             console.print(f"\n[bold]{title}[/bold]", _grid(shown_confusion(tables[name])), sep="\n")
@@ -85,7 +88,7 @@ def _grid(table: "pd.DataFrame") -> "object":
     shown = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in table.columns:
         words = table[column].map(lambda cell: isinstance(cell, str) and cell[:1].isalpha()).any()
-        shown.add_column(str(column), justify="left" if words else "right")
+        shown.add_column(str(column), justify="left" if words else "right", no_wrap=True)
     for row in table.itertuples(index=False):
         shown.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
     return shown

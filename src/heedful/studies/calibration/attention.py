@@ -24,7 +24,7 @@ from heedful.claims import Decision
 from heedful.studies.calibration.language import Floats, Ints, Language, Marks, Texts
 
 TRUTHS: Mapping[str, Mapping[str, Decision]] = {
-    "informative": {"corpus": "yes"},
+    "informative": {"corpus": "yes", "decision": "yes"},
     "blind": {"corpus": "no", "decision": "no"},
     "misleading": {"corpus": "no", "decision": "no"},
     "corpus only": {"corpus": "yes", "decision": "no"},

@@ -62,7 +62,7 @@ def shown_confusion(table: pd.DataFrame) -> pd.DataFrame:
 
 def _shares(table: pd.DataFrame, part: str, whole: str) -> list[str]:
     pairs = zip(table[part], table[whole], strict=True)
-    return [f"{some} of {all_of} ({some / all_of:.1%})" if all_of else "–" for some, all_of in pairs]
+    return [f"{some}/{all_of} ({some / all_of:.1%})" if all_of else "–" for some, all_of in pairs]
 
 
 def wrong(cases: pd.DataFrame) -> pd.DataFrame:

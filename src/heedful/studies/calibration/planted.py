@@ -6,22 +6,17 @@ import numpy as np
 import pandas as pd
 import torch
 
+from heedful.analysis.flipsets import minimum_sets
 from heedful.analysis.tokens import mean_weights, token_table
 from heedful.studies.calibration.attention import TRUTHS, Model, in_context, learned, spoken
 from heedful.studies.calibration.case import Case, Planted
 from heedful.studies.calibration.evidence import FRESH, Evidence, with_planted_groups
-from heedful.studies.calibration.language import Floats, Ints, Texts, draw, effective, training_counts
+from heedful.studies.calibration.language import Ints, Texts, draw, effective, training_counts
 from heedful.studies.calibration.world import World
 from heedful.traces import Trace
 
 TRAIN_SHARE, TEST_SHARE = 0.8, 0.1
 """Of the texts, as `load_corpus` divides them."""
-
-BY_WORDS = ("informative", "graded")
-"""Kinds in which the words of its class decide a text."""
-
-FEWEST_RIGHT = 0.9
-"""Where more than a tenth of the decisions are wrong, words that belong to a class by chance decide as well."""
 
 SMALLEST_BIAS, LARGEST_BIAS = 0.3, 0.9
 """Of the lower quartile of all leads: so much a class, drawn by the seed, has ahead where there is a bias."""
@@ -40,50 +35,42 @@ def plant(world: World) -> Case:
     planted = with_planted_groups(tokens, language.groups, counts.sum(1).numpy() > 0)
     pairs = (tokens, test), (planted, fresh)
     seen, whole = (_evidence(scored, texts, _trace(model, texts, rng)) for scored, texts in pairs)
-    return Case(seen=seen, whole=whole, planted=_planted(model, fresh, whole.trace))
+    return Case(seen=seen, whole=whole, planted=_planted(model, whole.trace))
 
 
 def _sizes(world: World) -> tuple[int, int, int]:
     return round(TRAIN_SHARE * world.texts), round(TEST_SHARE * world.texts), FRESH
 
 
-def _planted(model: Model, texts: Texts, found: Trace) -> dict[str, Planted]:
-    """What is known of the questions: of a single decision nothing where the planted words do not decide."""
+def _planted(model: Model, found: Trace) -> dict[str, Planted]:
+    """What is known of the questions; that of single decisions is not asked where nothing but its own claims tells."""
     known: dict[str, Planted] = {"corpus": None, **TRUTHS.get(model.kind, {})}
     if model.kind == "found in part":
         known["decision"] = model.found
-    if model.kind in BY_WORDS and found.accuracy() >= FEWEST_RIGHT:
-        known["decision"] = held_share(model, texts, found)
+    if model.kind == "graded":
+        known["decision"] = attended_share(found)
     return known
 
 
-def held_share(model: Model, texts: Texts, found: Trace) -> float:
-    """Of what the words of its class give to a decision, the share that the most attended units hold.
+def attended_share(found: Trace) -> float:
+    """How much of the smallest set that flips a decision is among as many most attended units, in the mean.
 
-    As many units as there are such words, of the texts that are decided rightly; a word gives α (z_y − z_k) where that
-    is positive, y the decision and k the class next to it. Nothing is erased for it, and no set that flips is sought.
+    Of the decisions that fewer units than all can flip; what these units give, and so S13, has no part in it.
     """
-    segments, polar = texts.segments, model.language.owners[texts.words] >= 0
-    given = np.where(polar, _given(found), 0.0)
-    top = _ranks(texts, found) < np.bincount(segments, polar)[segments]
-    every, held = (np.bincount(segments, part) for part in (given, given * top))
-    assert found.labels is not None
-    known = found.predictions.eq(found.labels).numpy() & (every > 0)
-    return float((held[known] / every[known]).mean())
+    lengths, segments = found.lengths.numpy(), found.segments.numpy()
+    smallest = minimum_sets(found)[0].numpy()
+    sizes = np.bincount(segments, smallest)
+    attended = _ranks(found) < sizes[segments]
+    resting = (sizes > 0) & (sizes < lengths)
+    return float((np.bincount(segments, smallest & attended)[resting] / sizes[resting]).mean())
 
 
-def _given(found: Trace) -> Floats:
-    first, second = found.logits.topk(2).indices[found.segments].T
-    units = torch.arange(len(first))
-    ahead = found.polarity_scores[units, first] - found.polarity_scores[units, second]
-    return (found.attention_weights * ahead).clamp(min=0).numpy()
-
-
-def _ranks(texts: Texts, found: Trace) -> Ints:
+def _ranks(found: Trace) -> Ints:
     """For every unit how many of its text are attended to more."""
-    ranks = np.empty(len(texts.words), dtype=np.int64)
-    ranks[np.lexsort((-found.attention_weights.numpy(), texts.segments))] = texts.places
-    return ranks
+    segments = found.segments.numpy()
+    ranks = np.empty(len(segments), dtype=np.int64)
+    ranks[np.lexsort((-found.attention_weights.numpy(), segments))] = np.arange(len(segments))
+    return ranks - found.offsets.numpy()[segments]
 
 
 def _biased(model: Model, texts: Texts, rng: np.random.Generator) -> Model:

@@ -11,8 +11,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from heedful.analysis.tokens import NEUTRAL, NONE, mean_weights
 from heedful.models.classifier import Classifier
@@ -45,7 +43,7 @@ def grow(world: World) -> Case:
     tokens = token_scores(model, corpus)
     seen = _evidence(tokens, corpus.test, model)
     whole = _evidence(_with_owners(tokens, language), fresh, model)
-    return Case(seen=seen, whole=whole, planted=_planted(world, model, fresh, whole.trace))
+    return Case(seen=seen, whole=whole, planted=_planted(world, whole.trace))
 
 
 def spoken(world: World) -> Language:
@@ -101,33 +99,14 @@ def _evidence(tokens: pd.DataFrame, split: Split, model: Classifier) -> Evidence
     return Evidence(tables={"tokens": tokens, "weights": weights}, trace=found)
 
 
-def _planted(world: World, model: Classifier, fresh: Split, found: Trace) -> dict[str, Planted]:
+def _planted(world: World, found: Trace) -> dict[str, Planted]:
     if world.kind == "noise":
         return {"corpus": "not shown", "decision": "not shown"}
-    return {"corpus": None, "decision": found_share(model, fresh, found) if world.kind == "one word" else None}
+    return {"corpus": None, "decision": found_share(found) if world.kind == "one word" else None}
 
 
-def found_share(model: Classifier, fresh: Split, found: Trace) -> float:
-    """In a world of one word, the share of texts in which attention finds what decided.
-
-    It does where the most attended unit is the word of a class, and where the model, reading the text again without
-    that word, has lost most of its lead. A model that takes one class wherever it misses the word of the other has
-    decided those texts by the want of a word, and no word is to be found there.
-    """
-    again = trace(model, [_without_class_words(text) for text in fresh.texts])
-    before, after = (_leads(each.logits, found.predictions) for each in (found, again))
+def found_share(found: Trace) -> float:
+    """In a world of one word, the share of texts whose most attended unit is the word that decides their label."""
     frame = found.to_frame()
     top = frame.loc[frame.groupby("instance")["attention_weight"].idxmax(), "unit"]
-    return float(((after < before / 2).numpy() & ~top.str.startswith(NEUTRAL).to_numpy()).mean())
-
-
-def _leads(
-    logits: Float[Tensor, "instances classes"], chosen: Int[Tensor, " instances"]
-) -> Float[Tensor, " instances"]:
-    """How far the chosen class is ahead of the best other one."""
-    own = chosen[:, None]
-    return logits.gather(1, own).squeeze(1) - logits.scatter(1, own, -torch.inf).amax(1)
-
-
-def _without_class_words(text: str) -> str:
-    return " ".join(word for word in text.split() if word.startswith(NEUTRAL))
+    return float((~top.str.startswith(NEUTRAL)).mean())
