@@ -1,6 +1,7 @@
 """The answer in worlds whose truth is known, and tables that count where it is wrong."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS
-from heedful.studies.calibration import judge
+from heedful.studies.calibration import judge, plan
 from heedful.studies.calibration.case import NEAR, Truth, claim_truth, question_truth
 from heedful.studies.calibration.confusion import calibration_tables, confusion, shown_confusion, wrong
 from heedful.studies.calibration.evidence import BEHIND, Population, population
@@ -16,6 +17,7 @@ from heedful.studies.calibration.judge import Calibration, calibrate
 from heedful.studies.calibration.planted import plant
 from heedful.studies.calibration.world import World
 from heedful.studies.examine import Examination, examine
+from tests.commands import Call
 
 FEW = [
     World(kind=kind, classes=classes, length="short", texts=2000, seed=7, bursts=classes == "3 even")
@@ -152,3 +154,17 @@ def test_all_tables_of_a_calibration(found: Calibration) -> None:
     assert set(tables["trained-confusion"]["kind"]) == {world.kind for world in FEW}
     assert "trained-cases" not in calibration_tables(found)
     assert np.isfinite(tables["claims"]["number"]).all()
+
+
+def test_the_command_prints_saves_and_leaves_the_trained_worlds_out(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "worlds", lambda **_: FEW[1:2])
+    outcome = call("calibrate", "--no-trained", "--workers", 1, "--out", tmp_path)
+    assert outcome.code == 0
+    assert "The answer where attention is planted" in outcome.out
+    assert "where a model is trained" not in outcome.out
+    saved = pd.read_parquet(tmp_path / "confusion-of-claims.parquet")
+    assert saved["claim"].tolist() == list(BEHIND)
+    shown = call("calibrate", "--no-trained", "--workers", 1, "--json").json
+    assert [row["answer"] for row in shown["cases"]] == ["no", "no"]

@@ -70,7 +70,8 @@ def _ranks(found: Trace) -> Ints:
     segments = found.segments.numpy()
     ranks = np.empty(len(segments), dtype=np.int64)
     ranks[np.lexsort((-found.attention_weights.numpy(), segments))] = np.arange(len(segments))
-    return ranks - found.offsets.numpy()[segments]
+    places: Ints = ranks - found.offsets.numpy()[segments]
+    return places
 
 
 def _biased(model: Model, texts: Texts, rng: np.random.Generator) -> Model:
