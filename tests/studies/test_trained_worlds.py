@@ -50,12 +50,13 @@ def test_the_tables_are_those_that_an_audit_reads(tmp_path_factory: pytest.TempP
     assert made == (set(run.table("tokens")), set(run.table("weights")))
 
 
-def test_the_word_that_decides_is_found_where_it_is_the_most_attended_by_hand() -> None:
+def test_the_word_is_found_where_it_is_attended_to_most_and_the_decision_goes_with_it() -> None:
+    """Attended and decisive; not attended; attended, but the rest says the same; attended and decisive."""
     found = heedful.Trace.from_arrays(
         offsets=[0, 2, 4, 6, 8],
-        attention_weights=[0.6, 0.4, 0.3, 0.7, 0.1, 0.9, 0.2, 0.8],
-        polarity_scores=[1] * 8,
+        attention_weights=[0.6, 0.4, 0.3, 0.7, 0.9, 0.1, 0.2, 0.8],
+        polarity_scores=[-4, 1, 4, 1, 4, 3, 1, 4],
         bias=[0],
-        units=["class0-0", "neutral-5", "class1-1", "neutral-2", "neutral-3", "class1-1", "neutral-4", "class0-0"],
+        units=["class0-0", "neutral-5", "class1-1", "neutral-2", "class1-1", "neutral-3", "neutral-4", "class1-1"],
     )
-    assert found_share(found) == 0.75
+    assert found_share(found) == 0.5

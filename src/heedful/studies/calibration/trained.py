@@ -2,8 +2,8 @@
 
 noise     labels have nothing to do with the texts: there is nothing to explain;
 words     every class has words of its own; what the model makes of them, the population shows;
-one word  one word of each class decides, all others are noise: too few words for an answer across the corpus, and for
-          single decisions it is known which unit attention must find.
+one word  one word of each class decides the label, all others are noise: too few words for an answer across the corpus,
+          and for single decisions it is known which unit attention must find, where the model goes by it.
 """
 
 from dataclasses import replace
@@ -11,7 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
+from heedful.analysis.erasure import erase
 from heedful.analysis.tokens import NEUTRAL, NONE, mean_weights
 from heedful.models.classifier import Classifier
 from heedful.probes.scores import token_scores
@@ -20,7 +23,7 @@ from heedful.studies.calibration.evidence import FRESH, Evidence, with_planted_g
 from heedful.studies.calibration.language import Language, Texts, draw
 from heedful.studies.calibration.world import World
 from heedful.text.corpus import SPLITS, Corpus, Labelled, Split, build_corpus
-from heedful.text.splits import HELD_OUT_SHARE
+from heedful.text.hold_out import HELD_OUT_SHARE
 from heedful.text.tokenize import Tokenizer
 from heedful.traces import Trace
 from heedful.tracing import trace
@@ -106,7 +109,22 @@ def _planted(world: World, found: Trace) -> dict[str, Planted]:
 
 
 def found_share(found: Trace) -> float:
-    """In a world of one word, the share of texts whose most attended unit is the word that decides their label."""
-    frame = found.to_frame()
-    top = frame.loc[frame.groupby("instance")["attention_weight"].idxmax(), "unit"]
-    return float((~top.str.startswith(NEUTRAL)).mean())
+    """In a world of one word, the share of texts whose most attended unit is the word that decides."""
+    return sum(_finds_the_word(found, instance) for instance in range(len(found))) / len(found)
+
+
+def _finds_the_word(found: Trace, instance: int) -> bool:
+    """Whether the word gets the most attention, and the decision loses half of its lead or more without it.
+
+    The word decides the label. The model need not go by it: it may take one class wherever the other's word is missing.
+    """
+    where, chosen = found.instance(instance), int(found.predictions[instance])
+    assert found.units is not None
+    words = [place for place, unit in enumerate(found.units[where]) if not unit.startswith(NEUTRAL)]
+    before, after = (_lead(erase(found, instance, gone), chosen) for gone in ([], words))
+    return int(found.attention_weights[where].argmax()) in words and after <= before / 2
+
+
+def _lead(logits: Float[Tensor, " classes"], chosen: int) -> float:
+    others = torch.cat([logits[:chosen], logits[chosen + 1 :]])
+    return float(logits[chosen] - others.max())
