@@ -33,7 +33,7 @@ def test_clear_data_decide_every_claim() -> None:
 
 
 def test_numbers_near_the_line_are_undecided() -> None:
-    assert set(decisions(tokens(0.74, flip=20)).values()) == {"not shown"}
+    assert set(decisions(tokens(0.74, flip=40)).values()) == {"not shown"}
 
 
 def test_no_polar_tokens_is_undecided_and_says_so() -> None:
@@ -135,6 +135,7 @@ def test_nine_texts_do_not_show_that_a_model_has_learned() -> None:
     (few,) = judge(("M1",), {"outcomes": outcome_table(a=(5, 5), b=(4, 4))})
     assert few.decision == "not shown"
     assert few.words.endswith("There are 9 texts.")
+    assert few.evidence == "9 texts, interval over them at the 99% level"
 
 
 def test_outcomes_by_hand() -> None:

@@ -66,6 +66,20 @@ def test_a_list_in_a_json_file_is_read(call: Call, tmp_path: Path) -> None:
     assert counts(stats(call, path)) == [16, 2, 2]
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_another_encoding_is_answered_with_the_option_that_reads_it(encoding: str, call: Call, tmp_path: Path) -> None:
+    rows = [f"“café” {row}\t{row % 2}" for row in range(20)]
+    path = tmp_path / "windows.tsv"
+    path.write_bytes("\r\n".join(["text\tlabel", *rows]).encode(encoding))
+    option = ["--encoding", encoding]
+    for command in (["data", "stats"], ["train", *QUICK, "--store", tmp_path / "runs"]):
+        refused = call(*command, path)
+        assert (refused.code, refused.out) == (1, "")
+        assert f"Give its encoding: {' '.join(option)}, in Python encoding='{encoding}'" in refused.err
+        assert call(*command, path, *option).code == 0
+    assert "“café” 0" in load_corpus(path, encoding=encoding).train.texts
+
+
 @pytest.fixture
 def divided(tmp_path: Path) -> Path:
     """Twenty rows, of which the column `split` leaves four in the dark."""
@@ -192,6 +206,35 @@ def test_the_audit_and_the_statistics_say_it_too(call: Call, unlabelled: Path, t
     assert f"note: {DROPPED}" in call("data", "stats", unlabelled).words
     said = call("audit", unlabelled, *QUICK, "--no-advice", "--store", tmp_path / "runs")
     assert f"note: {DROPPED}" in said.words
+
+
+def test_labels_that_are_words_for_none_are_left_out_or_kept(call: Call, tmp_path: Path) -> None:
+    labels = ["NaN" if row < 5 else ("bad", "good")[row % 2] for row in range(45)]
+    path = write(tmp_path / "some.csv", "text,label", [f"word{row} the,{label}" for row, label in enumerate(labels)])
+    found = stats(call, path)
+    assert found["classes"] == ["bad", "good"]
+    assert found["notices"][0].startswith("5 rows left out: column 'label' holds 'NaN', which is taken for no label.")
+    assert "--missing-labels keep" in found["notices"][0]
+    assert stats(call, path, "--missing-labels", "keep")["classes"] == ["NaN", "bad", "good"]
+    store = ["--store", tmp_path / "runs"]
+    for command in ("train", "audit"):
+        said = call(command, path, *QUICK, *store, *(["--no-advice"] if command == "audit" else []))
+        assert "5 rows left out: column 'label' holds 'NaN'" in f"{said.words} {said.err}"
+    kept = call("train", path, "--missing-labels", "keep", *QUICK, *store, "--json")
+    assert json.loads(kept.out)["settings"]["data"]["missing_labels"] == "keep"
+    wrong = call("train", path, "--missing-labels", "drop", *QUICK, *store)
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "Setting 'data.missing_labels' is 'drop': input should be 'skip' or 'keep'." in wrong.err
+
+
+def test_class_names_in_notices_do_not_steer_the_terminal(call: Call, tmp_path: Path) -> None:
+    rows = [f"word{row} the,{('bad', 'good')[row % 2]}" for row in range(40)]
+    path = write(tmp_path / "odd.csv", "text,label", [*rows, "one,\x1b[31mred", "two,\x1b[31mred"])
+    arguments = [*QUICK, "--store", tmp_path / "runs"]
+    for said in (call("data", "stats", path), call("audit", path, "--no-advice", *arguments)):
+        assert said.code == 0
+        assert "The test and dev splits lack the class ' [31mred'" in said.words
+        assert "\x1b" not in said.out
 
 
 ROWS = "".join(f"word{row},{row % 2}\n" for row in range(20))

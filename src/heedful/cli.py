@@ -1,5 +1,6 @@
 """The command line: parse, call one public function, print. Nothing heavy is imported before it is needed."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ from heedful.commands.calibrate import calibrate
 from heedful.commands.data import fetch_data
 from heedful.commands.erase import erase
 from heedful.commands.lookup import find_run
-from heedful.commands.options import Json, StoreRoot, print_json
+from heedful.commands.options import AllUnits, Json, StoreRoot, print_json
 from heedful.commands.reproduce import reproduce
 from heedful.commands.runs import runs_app
 from heedful.commands.sweep import sweep
@@ -35,6 +36,9 @@ app = typer.Typer(
 data = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data, name="data")
 app.add_typer(runs_app, name="runs")
+
+UNREAD = 141
+"""The exit code where nobody reads the output any more: 128 and the number of the signal of a closed pipe."""
 
 Data = Annotated[
     str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSON or Parquet file.")
@@ -61,7 +65,14 @@ SplitValues = Annotated[
         help="What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
     ),
 ]
-Encoding = Annotated[str | None, typer.Option(help="The file's text encoding.")]
+MissingLabels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="skip|keep",
+        help="Rows labelled NaN, null, N/A: skip leaves them out (default), keep makes a class of them.",
+    ),
+]
+Encoding = Annotated[str | None, typer.Option(help="The file's text encoding, e.g. cp1252; default: utf-8.")]
 Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
 
 
@@ -86,6 +97,7 @@ def audit(
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
     split_values: SplitValues = None,
+    missing_labels: MissingLabels = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,
@@ -95,7 +107,8 @@ def audit(
         bool | None,
         typer.Option(
             "--advice/--no-advice",
-            help="Try λ = 1, 10 and 100, with and without a penalty on VᵀW; by default unless the data are large.",
+            help="Try λ = 1, 10 and 100, with and without a penalty on VᵀW; by default unless the data are large. "
+            "Without, runs of them that are in the store are shown all the same.",
             show_default=False,
         ),
     ] = None,
@@ -144,6 +157,7 @@ def train(
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
     split_values: SplitValues = None,
+    missing_labels: MissingLabels = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,
@@ -174,6 +188,7 @@ def train(
 def explain(
     text: Annotated[str, typer.Argument(help="The text to explain; - reads standard input.")],
     run: Annotated[str, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")],
+    everything: AllUnits = False,
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -185,7 +200,7 @@ def explain(
     if as_json:
         print_json(found.summary())
     else:
-        print_explanation(found)
+        print_explanation(found, everything=everything)
 
 
 @data.command("list")
@@ -212,6 +227,7 @@ def data_stats(
     label_column: LabelColumn = None,
     split_column: SplitColumn = None,
     split_values: SplitValues = None,
+    missing_labels: MissingLabels = None,
     encoding: Encoding = None,
     config: Config = None,
     changes: Changes = None,
@@ -278,12 +294,35 @@ def _progress(settings: "RunSettings", corpus: "Corpus") -> "ProgressBar":
 
 
 def main() -> None:
-    """Run the command; an error the user can mend is one sentence and exit code 1."""
+    """Run the command; an error the user can mend is one sentence and exit code 1.
+
+    A reader of the output that went away, as `head` does when it has seen enough, is no error: the command ends without
+    a word, with the exit code that shells give to one that a closed pipe ended.
+    """
+    try:
+        _run()
+    except BrokenPipeError:
+        _end_unread()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer and rich turn it into exit code 1
+            _end_unread()
+        raise
+
+
+def _run() -> None:
     try:
         app()
     except HeedfulError as error:
         print(f"heedful: {error}", file=sys.stderr)
         sys.exit(1)
+    finally:
+        sys.stdout.flush()  # here, and not when the interpreter ends: that would complain of a closed pipe
+
+
+def _end_unread() -> None:
+    """What is still to be written goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(UNREAD)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ class DataSettings(Settings):
     label_column: str | None = None
     split_column: Literal["none"] | str | None = None  # none: no column is used; None: one is recognised
     split_values: Annotated[str | None, BeforeValidator(write_split_values)] = None  # text, as settings can be keys
+    missing_labels: Literal["skip", "keep"] = "skip"  # rows labelled NaN, null, N/A …: left out, or a class
     tokenizer: Literal["words", "alphanumeric", "whitespace"] = "words"
     lowercase: bool = True
     min_count: int = Field(1, ge=1)

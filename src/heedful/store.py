@@ -40,6 +40,9 @@ STALE_SECONDS = 600
 PREFIX = 12
 """So many letters of the digest begin the name of a run directory."""
 
+ROOT, ROOT_VARIABLE = "runs", "HEEDFUL_STORE"
+"""The folder of runs where none is named, and the variable of the environment that names another."""
+
 
 class Store:
     """A folder of finished runs, one directory each, found by the digest that begins its name.
@@ -213,6 +216,11 @@ class Store:
             return []
         except OSError as error:
             raise StoreError(f"The store '{self.root}' cannot be read: {error.strerror}.") from error
+
+
+def usual_store() -> Store:
+    """The store that is meant where none is given, in Python as on the command line."""
+    return Store(os.environ.get(ROOT_VARIABLE) or ROOT)
 
 
 def read_manifest(run: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.text import Annotation
 
 from heedful.figures import dynamics
 
@@ -129,6 +130,28 @@ def test_attention_over_time_names_the_extremes_of_each_group() -> None:
     assert lines(groups)["neutral (3)"] == pytest.approx([0.1, 2.1, 4.1])
     texts = sorted(text.get_text().strip() for text in named.texts)
     assert texts == ["negative0", "negative2", "neutral0", "neutral2", "positive0", "positive2"]
+
+
+def test_attention_over_time_of_many_classes_is_told_apart_and_has_room_for_names() -> None:
+    """No bands over each other, a legend below, and every name beside the panel."""
+    names = [f"class {number}" for number in range(12)]
+    figure = dynamics.attention_over_time(tokens((*names, "neutral")))
+    figure.canvas.draw()
+    groups, named = figure.axes
+    assert len(legend_of(figure)) == 13
+    assert not groups.collections
+    drawn = [line for line in groups.get_lines() if not str(line.get_label()).startswith("_")]
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in drawn}) == 13  # type: ignore[attr-defined]
+    heights = sorted(text.xy[1] for text in named.texts if isinstance(text, Annotation))
+    assert len(heights) == 26
+    low, high = named.get_ylim()
+    assert heights[-1] <= high
+    assert np.diff(heights).min() == pytest.approx(dynamics.NAME_HEIGHT * (high - low) / figure.get_figheight())
+
+
+def test_names_that_would_cover_each_other_are_moved_apart() -> None:
+    assert dynamics._apart([0.0, 0.1, 5.0], 1.0, 9.0) == [0.0, 1.0, 5.0]
+    assert dynamics._apart([0.0, 8.5, 8.6, 8.7], 1.0, 9.0) == [0.0, 7.0, 8.0, 9.0]
 
 
 def test_names_of_classes_may_hold_anything() -> None:

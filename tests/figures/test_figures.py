@@ -1,7 +1,7 @@
 """Figures show the numbers of their tables."""
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.figures.style import brief, group_colours, inline_svg, panels, save_figure
+from heedful.figures.style import Look, brief, group_looks, inline_svg, panels, save_figure
 from heedful.figures.tokens import (
     polarity_against_attention,
     scores_by_rank,
@@ -206,9 +206,57 @@ def test_the_same_table_gives_the_same_svg(tmp_path: Path) -> None:
 
 def test_groups_keep_their_colours_and_neutral_is_drawn_first() -> None:
     assert shown_groups(TOKENS) == ["neutral", "negative", "positive"]
-    colours = group_colours(["neutral", "a", "b"])
-    assert len({colours[name] for name in ("neutral", "positive", "negative", "none")}) == 4
-    assert colours["a"] != colours["b"]
+    looks = group_looks(["neutral", "a", "b"])
+    assert len({looks[name].colour for name in ("neutral", "positive", "negative", "none")}) == 4
+    assert looks["a"].colour != looks["b"].colour
+
+
+def manner(looks: Mapping[str, Look], groups: Sequence[str], part: str) -> int:
+    """How many different pairs of a colour and a marker, a line or a hatching these groups have."""
+    return len({(looks[group].colour, getattr(looks[group], part)) for group in groups})
+
+
+@pytest.mark.parametrize("count", [7, 10, 12, 49])
+def test_no_two_classes_look_alike(count: int) -> None:
+    groups = [f"class {number}" for number in range(count)]
+    looks = group_looks([*groups, "neutral"])
+    for part in ("marker", "line", "hatch"):
+        assert manner(looks, [*groups, "neutral"], part) == count + 1
+    assert len({looks[group].colour for group in groups[:7]}) == 7
+    assert {looks[group].marker for group in groups[:7]} == {"o"}
+
+
+def test_classes_beside_positive_and_negative_have_other_colours() -> None:
+    groups = ["negative", "neutral", "positive", "very negative", "very positive"]
+    assert len({group_looks(groups)[group].colour for group in groups}) == 5
+
+
+def many_classes() -> pd.DataFrame:
+    """Ten classes with three tokens each."""
+    names = [f"class {number}" for number in range(10)]
+    rows = [
+        {"token": f"{name} {token}", "group": name, "attention": 1.0 * token}
+        | {f"polarity_{other}": 1.0 * (other == name) for other in names}
+        | {f"count_{other}": 1 + token for other in names}
+        for name in names
+        for token in range(3)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_ten_classes_are_told_apart_by_colour_and_marker() -> None:
+    for draw in (polarity_against_attention, scores_by_rank):
+        axis = draw(many_classes()).axes[0]
+        shapes = [collection for collection in axis.collections if len(np.asarray(collection.get_offsets())) == 3]
+        seen = {
+            (str(np.asarray(shape.get_facecolor())), np.asarray(shape.get_paths()[0].vertices).size) for shape in shapes
+        }
+        assert len(seen) == 10
+
+
+def test_boxes_of_ten_classes_are_told_apart_by_colour_and_hatching() -> None:
+    axis = weights_by_group(many_classes().assign(weight=0.1)).axes[0]
+    assert len({(patch.get_facecolor(), patch.get_hatch()) for patch in axis.patches}) == 10
 
 
 def test_panels_wrap_after_three() -> None:

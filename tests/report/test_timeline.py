@@ -52,6 +52,13 @@ def test_moments_and_tokens_are_thinned_and_both_ends_stay() -> None:
     assert len(data["x"][0]) == 2 * POINTS
 
 
+def test_fifteen_classes_are_told_apart_by_colour_and_by_disc_or_ring() -> None:
+    table = course(15).assign(group=lambda rows: rows["token"])
+    fragment = timeline(table, name="one", title="many")
+    assert len(set(re.findall(r'<circle cx="[\d.]+" cy="[\d.]+" (r=.*?)><title>', fragment))) == 15
+    assert len(set(re.findall(r'<span style="color:(.*?)</span>', fragment))) == 15
+
+
 def test_words_cannot_run_code() -> None:
     fragment = timeline(course(name="</script><script>alert(1)</script>"), name="one", title="<b>")
     assert fragment.count("<script") == 2

@@ -3,7 +3,9 @@
 import html
 import io
 import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,10 @@ from rich.console import Console
 
 from heedful.analysis.tokens import group_of_class
 from heedful.config import ModelSettings, RunSettings
+from heedful.errors import ConfigError
+from heedful.pipeline import Run, run
 from heedful.store import Store
+from heedful.studies import advice as advice_module
 from heedful.studies import audit as module
 from heedful.studies.audit import Audit, audit, left_out_classes, scaling_claims, too_much
 from heedful.studies.audit_page import advice_table, class_naming, strongest_tokens
@@ -24,6 +29,7 @@ from heedful.studies.tables import LATEX_ROWS, as_latex, save_table
 from heedful.studies.verdict_lines import interval_words
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
+from tests.commands import Call
 from tests.verdicts import verdict
 
 
@@ -167,16 +173,9 @@ def test_where_trainings_are_large_advice_waits_until_it_is_asked_for(
     assert examined.summary()["no_advice"] is None
 
 
-def test_without_advice_or_a_recording_their_parts_are_left_out(
-    examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path
-) -> None:
-    place = examined.run.path / "moments.parquet"
-    content = place.read_bytes()
-    place.unlink()
-    try:
-        done = audit(SMALL, store, corpus=small_corpus, out=tmp_path, advice=False)
-    finally:
-        place.write_bytes(content)
+def test_without_advice_or_a_recording_their_parts_are_left_out(small_corpus: Corpus, tmp_path: Path) -> None:
+    run(SMALL, Store(tmp_path), corpus=small_corpus)  # a training that nobody follows
+    done = audit(SMALL, Store(tmp_path), corpus=small_corpus, advice=False)
     page = done.report.read_text(encoding="utf-8")
     assert not any(part in page for part in ('<section id="training">', "<script", "script-src"))
     assert done.advice is None
@@ -184,6 +183,141 @@ def test_without_advice_or_a_recording_their_parts_are_left_out(
     assert done.no_advice == "Other λ were not tried: --no-advice was given."
     assert done.no_advice in page
     assert [claim for claim in claims_of(done) if claim[0] == "C"] == ["C1", "C2", "C8", "C8b"]
+
+
+@pytest.mark.parametrize("wanted", [False, None])
+def test_advice_that_costs_nothing_stays_in_the_report(
+    wanted: bool | None, examined: Audit, small_corpus: Corpus, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without advice, and where the training is a large one: its runs are in the store."""
+    monkeypatch.setattr(module, "MOST_WORK", 0.0)
+    before = examined.report.read_text(encoding="utf-8")
+    again = audit(SMALL, store, corpus=small_corpus, advice=wanted, observers=[lambda _: pytest.fail("a training ran")])
+    assert again.summary() == examined.summary()
+    assert again.report.read_text(encoding="utf-8") == before
+
+
+def copied(store: Store, place: Path) -> Store:
+    shutil.copytree(store.root, place)
+    return Store(place)
+
+
+def test_advice_whose_runs_are_gone_is_named(
+    examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path
+) -> None:
+    other = copied(store, tmp_path / "store")
+    assert examined.advice is not None
+    other.remove(examined.advice.runs[0].path.name)
+    done = audit(SMALL, other, corpus=small_corpus, advice=False)
+    table = done.run.path / "tables" / "advice.csv"
+    assert done.advice is None
+    assert done.no_advice == (
+        "Other λ were not tried: --no-advice was given. An earlier audit tried them, but 1 of its runs is no longer in "
+        f"the store; what it found is kept in {table}."
+    )
+    assert len(pd.read_csv(table)) == 6
+    assert html.escape(done.no_advice) in done.report.read_text(encoding="utf-8")
+    assert done.summary()["no_advice"] == done.no_advice
+
+
+def test_advice_without_a_training_that_failed_stays_too(
+    examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = copied(store, tmp_path / "store")
+    assert examined.advice is not None
+    other.remove(examined.advice.runs[0].path.name)
+
+    def diverge(settings: RunSettings, *where: Any, **how: Any) -> Run:
+        if other.find(settings.digest(small_corpus.fingerprint)) is None:
+            raise ConfigError("The loss is not a number.")
+        return run(settings, *where, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(advice_module, "run", diverge)
+        first = audit(SMALL, other, corpus=small_corpus, advice=True)
+    again = audit(SMALL, other, corpus=small_corpus, advice=False)
+    assert first.advice is not None
+    assert again.advice is not None
+    pd.testing.assert_frame_equal(again.advice.table, first.advice.table)
+    assert again.advice.words.endswith(
+        "λ = 1 could not be tried: it is not in the store, and nothing was to be trained."
+    )
+
+
+def test_an_audit_of_another_run_in_the_same_place_says_nothing_of_the_first(
+    examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path
+) -> None:
+    first = audit(SMALL, store, corpus=small_corpus, out=tmp_path / "page")
+    assert first.advice is not None
+    assert first.run == examined.run
+    assert (tmp_path / "page" / "tables" / "advice.csv").is_file()
+    other = SMALL.change({"training.seed": 1})
+    done = audit(other, store, corpus=small_corpus, out=tmp_path / "page", advice=False)
+    assert done.no_advice == "Other λ were not tried: --no-advice was given."
+
+
+TEXTS = [f"{'superb' if row % 2 else 'awful'} film number {row}" for row in range(40)]
+LABELS = ["good" if row % 2 else "bad" for row in range(40)]
+
+
+@pytest.fixture
+def reviews(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file in the working directory, which has no store yet."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HEEDFUL_STORE", raising=False)
+    pd.DataFrame({"text": TEXTS, "label": LABELS}).to_csv("reviews.csv", index=False)
+    return "reviews.csv"
+
+
+def test_a_path_alone_is_audited_as_on_the_command_line(reviews: str, call: Call) -> None:
+    done = audit(reviews, settings=SMALL, advice=False)
+    assert done.report == Path("runs") / done.run.path.name / "report.html"
+    assert done.run.settings.data.source == "reviews.csv"
+    options = ["--epochs", 2, "--set", "model.embedding_size=8", "--no-advice", "--json"]
+    said = call("audit", reviews, *options)
+    assert said.json["run"] == str(done.run.path)
+    assert audit(Path(reviews), settings=SMALL, advice=False).run == done.run
+
+
+def test_a_corpus_alone_is_audited_and_bears_its_name(reviews: str) -> None:
+    corpus = load_corpus(reviews)
+    done = audit(corpus, settings=SMALL, advice=False)
+    assert done.run == audit(reviews, settings=SMALL, advice=False).run
+    assert str(done) == f"Audit({done.answer.headline} Report: {done.report})"
+
+
+@pytest.mark.usefixtures("reviews")
+@pytest.mark.parametrize("form", ["lists", "table"])
+def test_lists_and_data_frames_are_audited(form: str) -> None:
+    """Other λ are tried here: no other process could read them."""
+    source: Any = (TEXTS, LABELS) if form == "lists" else pd.DataFrame({"text": TEXTS, "mark": LABELS})
+    settings = SMALL.change({"data.label_column": None if form == "lists" else "mark", "training.epochs": 1})
+    done = audit(source, "elsewhere", settings=settings, advice=True, workers=2)
+    assert done.run.settings.data.source == form
+    assert done.run.path.parent == Path("elsewhere")
+    assert done.advice is not None
+    assert len(done.advice.table) == 6
+    assert not Path("runs").exists()
+
+
+def test_the_store_of_the_environment_is_the_usual_one(reviews: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEEDFUL_STORE", "kept")
+    assert audit(reviews, settings=SMALL, advice=False).run.path.parent == Path("kept")
+
+
+def test_the_settings_may_come_first_or_by_name(reviews: str) -> None:
+    named = SMALL.change({"data.source": reviews})
+    first = audit(named, Store("runs"), corpus=load_corpus(reviews), advice=False)
+    assert audit(settings=named, store=Store("runs"), advice=False).run == first.run
+
+
+def test_what_is_given_twice_is_refused(reviews: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"gives the settings already\. Leave `settings` away, or the first argument\."
+    ):
+        audit(SMALL, settings=SMALL)
+    with pytest.raises(ConfigError, match=r"gives the corpus already\. Leave `corpus` away, or the first argument\."):
+        audit(reviews, corpus=load_corpus(reviews))
 
 
 def test_labels_that_are_noise_leave_nothing_to_explain(tmp_path: Path) -> None:

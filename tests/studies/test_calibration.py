@@ -1,110 +1,170 @@
-"""Planted worlds are what they say, and the answer finds it out."""
+"""The answer in worlds whose truth is known, and tables that count where it is wrong."""
 
-from functools import cache
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from heedful.analysis.statistics import area
-from heedful.errors import ConfigError
-from heedful.studies.calibration import calibrate, confusion, shown_confusion, worlds
-from heedful.studies.planted import KINDS, LENGTHS, SHARES, TRUTHS, Planted, World, plant
-
-
-@cache
-def planted(attention: str, classes: str = "70:30") -> Planted:
-    return plant(World(attention=attention, classes=classes, length="short", texts=2000, seed=1))
-
-
-def planted_area(world: Planted, table: str, column: str) -> float:
-    """Words of a class against neutral ones, by what was planted and not by how often they are seen."""
-    rows = world.tables[table]
-    neutral = rows["token"].str.startswith("neutral")
-    return area(rows.loc[~neutral, column].to_numpy(), rows.loc[neutral, column].to_numpy())
-
-
-def test_attention_is_planted_as_it_is_called() -> None:
-    assert planted_area(planted("informative"), "weights", "lift") > 0.95
-    assert 0.35 < planted_area(planted("blind"), "tokens", "attention") < 0.65
-    assert planted_area(planted("misleading"), "weights", "lift") < 0.05
-    assert planted_area(planted("corpus only"), "weights", "lift") > 0.9
-    assert planted_area(planted("decision only"), "weights", "lift") < 0.45
-
-
-@pytest.mark.parametrize("attention", ["informative", "decision only"])
-def test_where_attention_finds_what_decides_the_attended_units_push_for_the_label(attention: str) -> None:
-    frame = planted(attention).trace.to_frame()
-    top = frame.loc[frame.groupby("instance")["attention_weight"].idxmax()]
-    assert (top["contribution"] > 0).mean() > 0.95
-
-
-def test_where_it_does_not_the_most_attended_unit_gives_nothing() -> None:
-    frame = planted("corpus only").trace.to_frame()
-    top = frame.loc[frame.groupby("instance")["attention_weight"].idxmax()]
-    assert (top["contribution"].abs() < 1e-12).mean() > 0.95
-
-
-def test_a_world_has_the_classes_texts_and_lengths_that_it_names() -> None:
-    world = planted("blind", "6 skewed")
-    assert len(world.trace) == 200
-    assert world.trace.labels is not None
-    shares = np.bincount(world.trace.labels.numpy()) / 200
-    assert shares == pytest.approx(SHARES["6 skewed"], abs=0.006)
-    assert float(np.median(world.trace.lengths)) == pytest.approx(LENGTHS["short"], rel=0.1)
-
-
-def test_the_same_seed_plants_the_same_world() -> None:
-    again = plant(World(attention="blind", classes="70:30", length="short", texts=2000, seed=1))
-    pd.testing.assert_frame_equal(again.tables["tokens"], planted("blind").tables["tokens"])
-
-
-def test_there_are_enough_worlds_of_every_kind() -> None:
-    listed = worlds()
-    assert len(listed) == len(set(listed)) == 576
-    assert {world.attention for world in listed} == set(KINDS)
-    assert {world.texts for world in listed} == {200, 2_000, 20_000}
-    with pytest.raises(ConfigError, match="Calibration takes 1 seed or more and worlds of 100 texts or more"):
-        worlds(seeds=0)
-
+from heedful.analysis.statistics import Estimate
+from heedful.claims import CLAIMS
+from heedful.studies.calibration import judge, plan
+from heedful.studies.calibration.case import NEAR, Truth, claim_truth, question_truth
+from heedful.studies.calibration.confusion import calibration_tables, confusion, shown_confusion, wrong
+from heedful.studies.calibration.evidence import BEHIND, Population, population
+from heedful.studies.calibration.judge import Calibration, calibrate
+from heedful.studies.calibration.planted import plant
+from heedful.studies.calibration.world import World
+from heedful.studies.examine import Examination, examine
+from tests.commands import Call
 
 FEW = [
-    World(attention=attention, classes=classes, length="short", texts=2000, seed=7)
-    for attention in TRUTHS
-    for classes in ("50:50", "90:10", "10 even")
+    World(kind=kind, classes=classes, length="short", texts=2000, seed=7, bursts=classes == "3 even")
+    for kind, classes in (
+        ("informative", "50:50"),
+        ("blind", "3 even"),
+        ("corpus only", "50:50"),
+        ("decision only", "3 even"),
+        ("found in part", "50:50"),
+    )
 ]
 
 
 @pytest.fixture(scope="module")
-def cases() -> pd.DataFrame:
+def found() -> Calibration:
     return calibrate(FEW, workers=1)
 
 
-def test_the_answer_is_never_wrong_on_a_few_clear_worlds(cases: pd.DataFrame) -> None:
-    assert len(cases) == 2 * len(FEW)
-    wrong = cases[(cases["answer"] != "not shown") & (cases["answer"] != cases["truth"])]
-    assert wrong.to_dict("records") == []
-    assert (cases["answer"] == "not shown").mean() <= 0.1
+def test_the_answer_is_never_wrong_on_a_few_clear_worlds(found: Calibration) -> None:
+    assert len(found.answers) == 2 * len(FEW)
+    assert wrong(found.answers).to_dict("records") == []
+    assert (found.answers["answer"] == "not shown").mean() <= 0.1
 
 
-def test_cases_do_not_depend_on_the_number_of_processes(cases: pd.DataFrame) -> None:
-    pd.testing.assert_frame_equal(calibrate(FEW[:3], workers=2), cases.head(6))
+def test_every_claim_behind_the_answer_is_judged_in_every_world(found: Calibration) -> None:
+    assert found.claims["claim"].tolist() == list(BEHIND) * len(FEW)
+    assert wrong(found.claims).to_dict("records") == []
+    lines = found.claims.groupby("claim")["line"].first()
+    assert {name: lines[name] for name in BEHIND} == {name: CLAIMS[name].threshold for name in BEHIND}
+
+
+def test_what_is_measured_on_test_texts_is_near_the_population(found: Calibration) -> None:
+    known = found.claims[found.claims["claim"].isin(["M1", "S6", "S13"])]
+    assert (known["value"] - known["number"]).abs().max() < 0.12
+    assert (known["value"] - known["number"]).abs().mean() < 0.03
+
+
+def test_cases_do_not_depend_on_the_number_of_processes(found: Calibration) -> None:
+    trained = World(kind="one word", classes="90:10", length="short", texts=500, seed=1)
+    again, alone = calibrate([FEW[0], trained], workers=2), calibrate([trained], workers=1)
+    pd.testing.assert_frame_equal(again.answers.iloc[:2], found.answers.iloc[:2])
+    pd.testing.assert_frame_equal(again.claims.iloc[: len(BEHIND)], found.claims.iloc[: len(BEHIND)])
+    pd.testing.assert_frame_equal(again.claims.iloc[len(BEHIND) :].reset_index(drop=True), alone.claims)
+
+
+def test_an_answer_that_always_says_yes_has_every_wrong_yes_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always_yes(*given: object, **options: object) -> Examination:
+        seen = examine(*given, **options)  # type: ignore[arg-type]
+        said = tuple(replace(question, decision="yes") for question in seen.answer.questions)
+        return replace(seen, answer=replace(seen.answer, questions=said))
+
+    monkeypatch.setattr(judge, "examine", always_yes)
+    table = confusion(calibrate(FEW[1:3], workers=1).answers)  # blind, and corpus only
+    assert table[["question", "not_yes", "wrong_yes", "wrong_no"]].to_numpy().tolist() == [
+        ["corpus", 1, 1, 0],
+        ["decision", 2, 2, 0],
+    ]
+
+
+def test_the_population_has_the_planted_words_and_fresh_texts() -> None:
+    case = plant(FEW[0])
+    whole = population(case.whole)
+    tokens = case.whole.tables["tokens"]
+    polar, neutral = tokens[tokens["group"].isin(["positive", "negative"])], tokens[tokens["group"] == "neutral"]
+    assert polar["token"].str.startswith("class").all()
+    assert neutral["token"].str.startswith("neutral").all()
+    assert whole.numbers["C2"].sides == (len(polar), len(neutral))
+    pairs = polar["attention"].to_numpy()[:, None] - neutral["attention"].to_numpy()
+    assert whole.numbers["C2"].value == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
+    assert whole.numbers["M1"].value == pytest.approx(case.whole.trace.accuracy() - 0.5, abs=0.01)
+    assert whole.resting > 0.95
+
+
+def numbers(**values: float) -> Population:
+    """A population that is clear of all lines but where it is told otherwise."""
+    usual = dict.fromkeys(BEHIND, 1.0) | values
+    found = {name: Estimate(value=value, low=value, high=value, count=5000) for name, value in usual.items()}
+    return Population(numbers=found, resting=1.0)
+
+
+def test_a_claim_is_true_above_its_line_and_near_within_a_twentieth() -> None:
+    line = CLAIMS["S13"].threshold
+    assert claim_truth("S13", numbers(S13=line + 0.1)) == Truth(decision="yes", number=line + 0.1)
+    assert claim_truth("S13", numbers(S13=line - 0.01)) == Truth(decision="no", number=line - 0.01, near=True)
+    assert claim_truth("S13", replace(numbers(), numbers={})) is None
+    assert NEAR == 0.05
+
+
+def test_the_truth_of_a_question_is_planted_or_that_of_its_weakest_claim() -> None:
+    assert question_truth("corpus", "yes", numbers(C2=0.1)) == Truth(decision="yes")
+    assert question_truth("corpus", None, numbers(C8b=0.6)) == Truth(decision="no", number=0.6)
+    assert question_truth("decision", 0.9, numbers(S13=0.1)) == Truth(decision="yes", number=0.9)
+    assert question_truth("decision", 0.72, numbers()) == Truth(decision="no", number=0.72, near=True)
+
+
+def test_where_words_push_at_random_a_yes_is_wrong_and_silence_right() -> None:
+    truth = question_truth("corpus", None, numbers(C1=0.7))
+    assert (truth.decision, truth.moot) == ("no", True)
+
+
+def test_nothing_is_asked_of_a_model_that_learned_nothing_or_of_too_few_decisions() -> None:
+    assert question_truth("decision", "yes", numbers(M1=0.01)).moot
+    assert question_truth("decision", "yes", replace(numbers(), resting=0.3)).moot
+    assert question_truth("corpus", "not shown", numbers()).moot
+    few = {**numbers().numbers, "C1": Estimate(value=1.0, low=1.0, high=1.0, count=2)}
+    assert question_truth("corpus", None, replace(numbers(), numbers=few)).moot
 
 
 def test_confusion_by_hand() -> None:
-    columns = ["question", "texts", "truth", "near", "answer"]
+    columns = ["question", "texts", "truth", "near", "moot", "answer"]
     rows = [
-        ("corpus", 200, "no", False, "yes"),
-        ("corpus", 200, "no", False, "no"),
-        ("corpus", 200, "yes", False, "no"),
-        ("corpus", 200, "yes", False, "not shown"),
-        ("corpus", 200, "yes", True, "not shown"),
+        ("corpus", 200, "no", False, False, "yes"),
+        ("corpus", 200, "no", False, False, "no"),
+        ("corpus", 200, "yes", True, False, "no"),
+        ("corpus", 200, "yes", False, False, "not shown"),
+        ("corpus", 200, "yes", True, False, "not shown"),
+        ("corpus", 200, "not shown", False, True, "no"),
     ]
     table = confusion(pd.DataFrame(rows, columns=columns))
-    found = table.iloc[0]
-    assert (found["wrong_yes"], found["truth_no"]) == (1, 2)
-    assert (found["wrong_no"], found["truth_yes"]) == (1, 3)
-    assert (found["not_shown"], found["clear"], found["near"], found["near_not_shown"]) == (1, 4, 1, 1)
+    expected = {
+        "worlds": 6, "yes": 1, "no": 3, "not_yes": 3, "wrong_yes": 1, "not_no": 4, "wrong_no": 2, "wrong_near": 1,
+        "clear": 3, "not_shown": 1, "near": 2, "moot": 1,
+    }  # fmt: skip
+    assert table.drop(columns=["question", "texts"]).iloc[0].to_dict() == expected
     assert shown_confusion(table).iloc[0].tolist() == [
-        "corpus", 200, 5, "1 of 2 (50.0%)", "1 of 3 (33.3%)", "1 of 4 (25.0%)", "1 of 1 (100.0%)",
+        "corpus", 200, 6, 1, 3, "1/3 (33.3%)", "2/4 (50.0%)", 1, "1/3 (33.3%)", 2, 1,
     ]  # fmt: skip
+
+
+def test_all_tables_of_a_calibration(found: Calibration) -> None:
+    tables = calibration_tables(found, found)
+    assert int(tables["confusion"]["worlds"].sum()) == len(found.answers)
+    assert tables["confusion-of-claims"]["worlds"].tolist() == [len(FEW)] * len(BEHIND)
+    assert set(tables["trained-confusion"]["kind"]) == {world.kind for world in FEW}
+    assert "trained-cases" not in calibration_tables(found)
+    assert np.isfinite(tables["claims"]["number"]).all()
+
+
+def test_the_command_prints_saves_and_leaves_the_trained_worlds_out(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "worlds", lambda **_: FEW[1:2])
+    outcome = call("calibrate", "--no-trained", "--workers", 1, "--out", tmp_path)
+    assert outcome.code == 0
+    assert "The answer where attention is planted" in outcome.out
+    assert "where a model is trained" not in outcome.out
+    saved = pd.read_parquet(tmp_path / "confusion-of-claims.parquet")
+    assert saved["claim"].tolist() == list(BEHIND)
+    shown = call("calibrate", "--no-trained", "--workers", 1, "--json").json
+    assert [row["answer"] for row in shown["cases"]] == ["no", "no"]

@@ -16,7 +16,7 @@ from heedful.errors import UnknownName
 from heedful.models.classifier import Classifier
 from heedful.pipeline import run
 from heedful.store import Store
-from heedful.studies.erasure import erase_text, erasure_tables, print_erasure, print_tables
+from heedful.studies.erasure import Course, Erasure, erase_text, erasure_tables, print_erasure, print_tables
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.traces import Trace
@@ -66,10 +66,46 @@ def test_what_steers_a_terminal_is_not_printed(reviewer: Classifier) -> None:
     assert "words are not in the model's vocabulary" in shown
 
 
-def test_a_long_text_is_cut_in_the_terminal(small_model: Classifier) -> None:
-    screen = Console(record=True, width=200, file=io.StringIO())
-    print_erasure(erase_text(small_model, "word " * 1_000), screen)
-    assert "… and 800 more" in screen.export_text()
+def printed(erasure: Erasure, *, everything: bool = False) -> list[str]:
+    screen = Console(record=True, width=10**7, file=io.StringIO())
+    print_erasure(erasure, screen, everything=everything)
+    return screen.export_text().splitlines()
+
+
+def long_erasure(erased: int | None) -> Erasure:
+    """A thousand units that go from the last to the first."""
+    order = list(range(999, -1, -1))
+    course = Course(ranking="attention", order=order, erased=erased, flipped_to=None if erased is None else "b")
+    units = [f"u{number}" for number in range(1000)]
+    return Erasure(units=units, predicted="a", courses=[course], minimum=[998, 500], minimum_to="b")
+
+
+def test_of_a_long_text_what_goes_first_is_shown() -> None:
+    _, attention, minimum, said = printed(long_erasure(300))
+    assert attention.split()[:6] == ["attention", "300", "of", "1,000", "→", "b"]
+    assert attention.split()[6:] == ["…", *(f"{1000 - unit}⟦u{unit}⟧" for unit in range(800, 1000))]
+    assert minimum.split()[6:] == [
+        *(f"u{unit}" for unit in range(198)), "…", "2⟦u500⟧", "…", "1⟦u998⟧", "…"
+    ]  # fmt: skip
+    assert said == "of 1,000 units each row shows 200 at most, what goes first; --all shows all"
+
+
+def test_a_long_text_that_never_flips_is_shown_from_its_beginning() -> None:
+    attention = printed(long_erasure(None))[1]
+    assert attention.split() == ["attention", "never", "flips", *(f"u{unit}" for unit in range(200)), "…"]
+
+
+def test_all_of_a_long_text_is_shown_when_it_is_asked_for() -> None:
+    lines = printed(long_erasure(300), everything=True)
+    assert len(lines) == 3
+    assert lines[1].split()[6:] == [
+        *(f"u{unit}" for unit in range(700)), *(f"{1000 - unit}⟦u{unit}⟧" for unit in range(700, 1000))
+    ]  # fmt: skip
+
+
+def test_a_short_text_is_shown_as_a_whole(small_model: Classifier) -> None:
+    shown = printed(erase_text(small_model, "word " * 200))
+    assert not any("…" in line or "--all" in line for line in shown)
 
 
 def test_the_command_reads_a_foreign_trace_and_writes_every_table(tmp_path: Path) -> None:

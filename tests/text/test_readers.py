@@ -177,8 +177,13 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
         r"looks like the label\. Name it \(--label-column, in Python label_column\), or .* Columns: text, mark\.",
     ),
     "no header": ("x.csv", b"a b c,1\nd,2\n", r"looks like the text\. .* Columns: a b c, 1\."),
-    "latin-1": ("x.csv", "text,label\ncafé,1\n".encode("latin-1"), r"not utf-8 text: byte 14 is 0xe9\. Give its enc"),
-    "UTF-16": ("x.csv", "text,label\na,1\n".encode("utf-16"), r"'x\.csv' is UTF-16\. Give encoding 'utf-16'"),
+    "latin-1": (
+        "x.csv",
+        "text,label\ncafé,1\n".encode("latin-1"),
+        r"not utf-8 text: byte 14 is 0xe9\. Give its encoding: --encoding cp1252, in Python encoding='cp1252', if it "
+        r"comes from Windows \(other common encodings: latin-1, utf-16\), or save it as UTF-8\.$",
+    ),
+    "UTF-16": ("x.csv", "text,label\na,1\n".encode("utf-16"), r"UTF-16\. Give its encoding: --encoding utf-16, in Py"),
     "UTF-16 unmarked": ("x.csv", "text,label\na,1\n".encode("utf-16-le"), r"'x\.csv' is UTF-16"),
     "cut gzip": ("x.csv.gz", gzip.compress(b"text,label\n" * 99)[:-9], r"'x\.csv\.gz' cannot be read: .* complete\?"),
     "no gzip": ("x.csv.gz", b"text,label\na,1\n", r"'x\.csv\.gz' cannot be read: Not a gzipped file"),
@@ -258,7 +263,7 @@ def test_an_empty_parquet_table_has_no_rows(tmp_path: Path) -> None:
 
 def test_an_unknown_encoding_is_answered_with_common_ones(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", csv_of([("a", 1)]))
-    with pytest.raises(DataError, match=r"There is no text encoding 'utf-9'\. Common ones: utf-8, latin-1, cp1252\."):
+    with pytest.raises(DataError, match=r"no text encoding 'utf-9'\. Common ones: utf-8, cp1252, latin-1, utf-16\."):
         load_corpus(path, encoding="utf-9")
 
 

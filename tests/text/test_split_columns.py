@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,9 +106,8 @@ def test_an_empty_name_is_answered_with_what_can_be_given(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("asked", [None, "split"])
-def test_unknown_values_are_named_with_the_ways_out(asked: str | None) -> None:
-    said = refusal(table_of(["train"] * 10 + ["x", "holdout", "holdout"]), split_column=asked)
+def test_unknown_values_are_named_with_the_ways_out() -> None:
+    said = refusal(table_of(["train"] * 10 + ["x", "holdout", "holdout"]))
     assert said == (
         "Column 'split' holds 'holdout' and 'x' in 3 rows, where the name of a split was expected: train, training, "
         "trn, dev, val, valid, validation, development, test, testing, tst, eval, evaluation. Say what that is with "
@@ -122,9 +122,65 @@ def test_the_ways_out_lead_out() -> None:
     said = refusal(table)
     assert "--split-values skip=none " in said
     assert "in Python split_values={'none': 'skip'}." in said
-    assert sizes(load_corpus(table, split_values="skip=none")) == (9, 1, 4)
-    assert sizes(load_corpus(table, split_values={"none": "skip"})) == (9, 1, 4)
+    assert sizes(load_corpus(table, split_values="skip=none")) == (8, 2, 4)
+    assert sizes(load_corpus(table, split_values={"none": "skip"})) == (8, 2, 4)
     assert sizes(load_corpus(table, split_column="none")) == (14, 2, 2)
+
+
+GIVEN: dict[str, tuple[dict[str, Any], str, dict[str, Any], tuple[int, int, int]]] = {
+    "nothing": ({}, "--split-values skip=Rest", {"split_values": {"Rest": "skip"}}, (12, 4, 4)),
+    "a mapping": (
+        {"split_values": {"my dev": "dev"}},
+        "--split-values 'dev=my dev,skip=Rest'",
+        {"split_values": {"my dev": "dev", "Rest": "skip"}},
+        (12, 4, 4),
+    ),
+    "an option": (
+        {"split_values": " dev=my dev , test=test"},
+        "--split-values 'dev=my dev,test=test,skip=Rest'",
+        {"split_values": {"my dev": "dev", "test": "test", "Rest": "skip"}},
+        (12, 4, 4),
+    ),
+    "a column": (
+        {"split_column": "my part", "split_values": "dev=my dev"},
+        "--split-column 'my part' --split-values 'dev=my dev,skip=Rest'",
+        {"split_column": "my part", "split_values": {"my dev": "dev", "Rest": "skip"}},
+        (12, 4, 4),
+    ),
+    "no training": (
+        {"split_values": "dev=my dev,skip=train"},
+        "--split-values 'dev=my dev,skip=train,train=Rest'",
+        {"split_values": {"my dev": "dev", "train": "skip", "Rest": "train"}},
+        (6, 4, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", GIVEN)
+def test_the_way_out_keeps_what_was_given(what: str) -> None:
+    """As an option and in Python, and both do what they say."""
+    given, option, in_python, expected = GIVEN[what]
+    dev = "dev" if what == "nothing" else "my dev"
+    table = table_of(["train"] * 12 + [dev] * 4 + ["test"] * 4 + ["Rest"] * 6, str(given.get("split_column", "split")))
+    said = refusal(table, **given)
+    written = ", ".join(f"{name}={value!r}" for name, value in in_python.items())
+    assert f"Say what that is with {option} (or " in said
+    assert f"in place of {'train' if what == 'no training' else 'skip'}), in Python {written}. Or " in said
+    words = shlex.split(option)
+    typed: dict[str, Any] = {
+        name.removeprefix("--").replace("-", "_"): value for name, value in zip(words[::2], words[1::2], strict=True)
+    }
+    assert sizes(load_corpus(table, **in_python)) == expected
+    assert sizes(load_corpus(table, **typed)) == expected
+
+
+def test_what_was_given_stands_also_before_what_is_left_to_the_reader() -> None:
+    folds = [f"fold {row % 8}" for row in range(40)]
+    said = refusal(table_of(folds), split_values={"fold 1": "dev", "fold 0": "train"})
+    assert (
+        "--split-values 'dev=fold 1,train=fold 0',train=VALUE,dev=VALUE,test=VALUE (skip=VALUE leaves rows out), in "
+        "Python split_values={'fold 1': 'dev', 'fold 0': 'train', 'VALUE': 'train'}."
+    ) in said
 
 
 def test_a_row_without_a_split_is_refused() -> None:
@@ -142,8 +198,8 @@ def test_a_row_that_is_left_out_anyway_needs_no_split() -> None:
 def test_one_value_that_is_not_known_is_offered_for_training() -> None:
     said = refusal(table_of(["all"] * 20), split_column="split")
     assert (
-        "--split-values train=all (or dev, test or skip in place of train), in Python split_values={'all': 'train'}"
-        in said
+        "--split-column split --split-values train=all (or dev, test or skip in place of train), in Python "
+        "split_column='split', split_values={'all': 'train'}" in said
     )
 
 

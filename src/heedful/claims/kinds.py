@@ -38,12 +38,16 @@ class Verdict:
         return self.estimate is not None and self.estimate.known
 
     @property
+    def counts(self) -> str:
+        """How many observations there are: "116 polar tokens, 1 neutral token"."""
+        named = zip(self.estimate.sides if self.estimate else (), self.sides, strict=False)
+        return ", ".join(f"{count:,} {_singular(name) if count == 1 else name}" for count, name in named)
+
+    @property
     def evidence(self) -> str:
-        """How much the number rests on: "116 polar tokens, 1 neutral token"."""
-        counts = self.estimate.sides if self.estimate else ()
-        named = zip(counts, self.sides, strict=False)
-        said = ", ".join(f"{count:,} {_singular(name) if count == 1 else name}" for count, name in named)
-        return f"{said}, interval over {self.estimate.over}" if self.estimate and self.estimate.over else said
+        """How much the number rests on: how many observations, and what the interval is over if not these."""
+        over = self.estimate.over if self.estimate else ""
+        return f"{self.counts}, interval over {over}" if over else self.counts
 
     def row(self) -> dict[str, object]:
         """The verdict as one row of a table; without a value where the evidence allows none."""
@@ -111,7 +115,7 @@ def _singular(name: str) -> str:
 
 
 def _have(verdict: Verdict) -> str:
-    return f"There are {verdict.evidence.replace(', ', ' and ')}."
+    return f"There are {verdict.counts.replace(', ', ' and ')}."
 
 
 def decide(found: Estimate | None, threshold: float) -> Decision:

@@ -10,6 +10,9 @@ from heedful.traces import Trace
 
 LEARNED = "M1"
 
+SURE = 0.99
+"""The level of its interval: everything else is said only of models that have learned something."""
+
 
 def outcomes(trace: Trace) -> pd.DataFrame:
     """Per text its class, and whether the model is right."""
@@ -25,9 +28,10 @@ def better_than_guessing(tables: Tables) -> Estimate:
     texts of one class right and none of the others.
     """
     classes = tables["outcomes"].groupby("label")["right"].agg(["sum", "size"])
-    found = mean_of_shares(classes["sum"].tolist(), classes["size"].tolist())
+    found = mean_of_shares(classes["sum"].tolist(), classes["size"].tolist(), level=SURE)
     chance = 1 / len(classes)
-    return replace(found, value=found.value - chance, low=found.low - chance, high=found.high - chance)
+    low, high, over = found.low - chance, found.high - chance, f"them at the {SURE:.0%} level"
+    return replace(found, value=found.value - chance, low=low, high=high, over=over)
 
 
 CLAIMS = (

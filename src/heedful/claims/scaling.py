@@ -13,6 +13,7 @@ import pandas as pd
 
 from heedful.analysis.statistics import Estimate, Numbers, mean_over_seeds
 from heedful.claims.kinds import Claim, Tables
+from heedful.claims.scores import RIGHT
 
 SMALL, MODERATE, LARGE, VERY_LARGE = 1.0, (10.0, 50.0), 100.0, 1000.0
 """λ up to 1 is small, 10 to 50 moderate (√d = 10), from 100 on large, from 1,000 on nothing but mean pooling."""
@@ -248,7 +249,7 @@ CLAIMS = (
         name="C9b",
         statement="The polarity score has the sign of the group also in DP-A, AD and DP-L, and with several classes.",
         statistic="share of polar tokens with the right sign at λ = 10, in the model where it is smallest",
-        threshold=0.9,  # the line of C1
+        threshold=RIGHT,  # the line of C1
         needs=("scaling",),
         estimate=weakest_variant("signs"),
         words={
@@ -257,7 +258,7 @@ CLAIMS = (
             "no": "Not every model uses words as the data would have it: in one only {found.value:.1%} of "
             "the polar words push towards their own class.",
             "not shown": "In the worst model {found.value:.1%} of the polar words push towards their own class; that "
-            "is too close to the line of 90 % to call.",
+            "is too close to the line of 80 % to call.",
         },
         silence=_NO_RUNS,
         sides=("runs",),

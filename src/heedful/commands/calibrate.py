@@ -1,11 +1,29 @@
-"""`heedful calibrate`: how often the audit's answer is wrong where the truth is known."""
+"""`heedful calibrate`: how often the audit's answer, and every claim behind it, is wrong where the truth is known."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.commands.options import Json, print_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from heedful.studies.calibration.judge import Calibration
+    from heedful.studies.calibration.world import World
+
+TITLES: Mapping[str, str] = {
+    "confusion": "The answer where attention is planted",
+    "confusion-of-claims": "The claims behind it",
+    "trained-confusion": "The answer where a model is trained",
+    "trained-confusion-of-claims": "The claims behind it",
+}
+"""The tables that are printed, and what stands above them."""
+
+WIDTH = 120
+"""Columns that the tables take, where the terminal does not say that it has more."""
 
 
 def calibrate(
@@ -13,48 +31,64 @@ def calibrate(
     sizes: Annotated[
         list[int] | None, typer.Option("--texts", min=100, help="Texts of a world; repeat for several.")
     ] = None,
+    trained: Annotated[
+        bool, typer.Option("--trained/--no-trained", help="Whether models are trained as well, in worlds of their own.")
+    ] = True,
     workers: Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Judge planted worlds as an audit does, and count where the answer is not the planted truth.
+    """Judge worlds as an audit does, and count where the answer, or a claim behind it, is not the truth.
 
-    Attention that is informative, blind, misleading, right across the corpus only, right in single decisions only, and
-    graded; two to ten classes, balanced to 95:5; short and long texts; 200, 2,000 and 20,000 of them.
+    Planted attention of eight kinds, right, wrong and in between; two to ten classes, balanced to 95:5; short and long
+    texts; words in bursts or not, with or without a bias; 200, 2,000 and 20,000 texts. And models that are trained on
+    noise, on words of their classes, and on one word of each class.
     """
-    from heedful.commands.progress import counting
-    from heedful.studies import calibration
+    from heedful.studies.calibration import plan
+    from heedful.studies.calibration.confusion import calibration_tables
     from heedful.studies.tables import save_table
 
-    wanted = calibration.worlds(seeds=seeds, sizes=tuple(sizes or calibration.SIZES))
-    with counting("judging planted worlds") as watch:
-        cases = calibration.calibrate(wanted, workers=workers, watch=watch)
-    tables = {
-        "cases": cases,
-        "confusion": calibration.confusion(cases),
-        "confusion-by-attention": calibration.confusion(cases, ("question", "attention")),
-        "confusion-by-classes": calibration.confusion(cases, ("question", "classes")),
-    }
+    given = {"sizes": tuple(sizes)} if sizes else {}
+    planted = _judged("judging planted worlds", plan.worlds(seeds=seeds, **given), workers)
+    grown = _judged("training and judging", plan.trained_worlds(seeds=seeds, **given), workers) if trained else None
+    tables = calibration_tables(planted, grown)
     if out is not None:
         for name, table in tables.items():
             save_table(table, out / name)
     if as_json:
         print_json({name.replace("-", "_"): table.to_dict("records") for name, table in tables.items()})
     else:
-        _print(calibration.shown_confusion(tables["confusion"]))
+        _print(tables)
 
 
-def _print(table: "object") -> None:
-    import pandas as pd
+def _judged(title: str, wanted: "Sequence[World]", workers: int | None) -> "Calibration":
+    from heedful.commands.progress import counting
+    from heedful.studies.calibration.judge import calibrate as judge
+
+    with counting(title) as watch:
+        return judge(wanted, workers=workers, watch=watch)
+
+
+def _print(tables: "Mapping[str, pd.DataFrame]") -> None:
     from rich.console import Console
+
+    from heedful.studies.calibration.confusion import shown_confusion
+
+    console = Console(highlight=False, width=max(Console().width, WIDTH))
+    for name, title in TITLES.items():
+        if name in tables:
+            console.print(f"\n[bold]{title}[/bold]", _grid(shown_confusion(tables[name])), sep="\n")
+
+
+def _grid(table: "pd.DataFrame") -> "object":
     from rich.table import Table
 
-    assert isinstance(table, pd.DataFrame)
     shown = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in table.columns:
-        shown.add_column(str(column), justify="left" if column == "question" else "right")
+        words = table[column].map(lambda cell: isinstance(cell, str) and cell[:1].isalpha()).any()
+        shown.add_column(str(column), justify="left" if words else "right", no_wrap=True)
     for row in table.itertuples(index=False):
         shown.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
-    Console(highlight=False).print(shown)
+    return shown

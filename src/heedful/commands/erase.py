@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.commands.lookup import find_run
-from heedful.commands.options import Json, StoreRoot, print_json
+from heedful.commands.options import AllUnits, Json, StoreRoot, print_json
 
 if TYPE_CHECKING:
     from heedful.pipeline import Run
@@ -33,6 +33,7 @@ def erase(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX.")
     ] = None,
+    everything: AllUnits = False,
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -44,7 +45,9 @@ def erase(
     if text is not None and run is not None and trace is None:
         if out is not None:
             raise typer.BadParameter("--out is for the tables of many texts; of one text --json prints everything")
-        _erase_text(sys.stdin.read() if text == "-" else text, find_run(run, store), inputs, seed or 0, as_json)
+        _erase_text(
+            sys.stdin.read() if text == "-" else text, find_run(run, store), inputs, seed or 0, everything, as_json
+        )
     elif inputs is not None:
         if text is not None or run is None or trace is not None:
             raise typer.BadParameter("--input needs a model to read again: give --run, with or without a TEXT")
@@ -64,14 +67,14 @@ def _load(file: Path) -> "Trace":
     return Trace.load(file)
 
 
-def _erase_text(text: str, run: "Run", inputs: str | None, seed: int, as_json: bool) -> None:
+def _erase_text(text: str, run: "Run", inputs: str | None, seed: int, everything: bool, as_json: bool) -> None:
     from heedful.studies.erasure import erase_text, print_erasure
 
     found = erase_text(run.model(), text, inputs=inputs, seed=seed)
     if as_json:
         print_json(found.summary())
     else:
-        print_erasure(found)
+        print_erasure(found, everything=everything)
 
 
 def _erase_inputs(run: "Run", mode: str, out: Path | None, as_json: bool) -> None:

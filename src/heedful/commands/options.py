@@ -10,6 +10,7 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
+AllUnits = Annotated[bool, typer.Option("--all", help="Show every unit of a long text; --json has all of them.")]
 RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, or the beginning of it.")]
 
 

@@ -20,8 +20,9 @@ from heedful.figures.style import (
     PURPLE,
     SKY,
     VERMILION,
+    Line,
     brief,
-    group_colours,
+    group_looks,
     house_style,
 )
 from heedful.figures.tokens import score_label, shown_groups
@@ -31,6 +32,12 @@ OMEGA = "embedding dot product Ω"
 BAND = (0.1, 0.9)
 THIN = 12
 """So many single pairs of a kind are drawn where the bands of the kinds would cover each other."""
+
+TOGETHER = 6
+"""So many groups may share a panel with bands and a legend in it."""
+
+NAME_HEIGHT = 0.22
+"""Of a named token beside a panel, in inches."""
 
 JITTER_SEED = 0
 
@@ -44,7 +51,6 @@ KINDS: Mapping[str, tuple[str, str]] = {
 }
 """Colour and line of each kind of pair of two classes, in the order of the paper's figures."""
 
-LINES = {"positive": "-", "negative": "--", "neutral": ":"}
 RATIO_COLOURS = (VERMILION, ORANGE, GREY, SKY, BLUE)
 
 
@@ -219,25 +225,37 @@ def ratio_label(positive_share: float) -> str:
 def attention_over_time(table: pd.DataFrame, *, named: int = 2) -> Figure:
     """Attention scores of groups, and of a few named tokens of each, by time (columns: time, token, group, attention).
 
-    The named ones are those that end lowest and highest in their group.
+    The named ones are those that end lowest and highest in their group. Many groups have no bands, and a legend below.
     """
+    names = _groups(table)
     with house_style():
-        figure, (groups, tokens) = grid(2, 2, width=5.8, height=4.0)
-        _group_trends(groups, table, "attention")
+        height = max(4.0, NAME_HEIGHT * named * len(names))
+        figure, (groups, tokens) = grid(2, 2, width=5.8, height=height)
+        _group_trends(groups, table, "attention", band=len(names) <= TOGETHER)
         _finish(groups, "Groups of tokens", score_label("attention"))
-        groups.legend()
-        last = table[table["time"] == table["time"].max()]
-        colours = group_colours(_groups(table))
-        ends: list[tuple[float, str, str]] = []
-        for group in _groups(table):
-            rows = last[last["group"] == group].sort_values("attention")
-            for token in [*rows["token"].head(named // 2), *rows["token"].tail(named - named // 2)]:
-                course = table[(table["token"] == token) & (table["group"] == group)]
-                tokens.plot(course["time"], course["attention"], color=colours[group], linestyle=LINES.get(group, "-"))
-                ends.append((float(course["attention"].iloc[-1]), str(token), colours[group]))
+        ends = _token_courses(tokens, table, named)
         _finish(tokens, "Tokens that end highest and lowest in their group", score_label("attention"))
-        _name_ends(tokens, ends)
+        _name_ends(tokens, ends, height)
+        if len(names) <= TOGETHER:
+            groups.legend()
+        else:
+            _legend(figure, [groups])
     return figure
+
+
+def _token_courses(axis: Axes, table: pd.DataFrame, named: int) -> list[tuple[float, str, str]]:
+    """The lines of tokens that end lowest and highest in their group; the end, name and colour of each."""
+    last = table[table["time"] == table["time"].max()]
+    ends: list[tuple[float, str, str]] = []
+    looks = group_looks(_groups(table))
+    for group in _groups(table):
+        look = looks[group]
+        rows = last[last["group"] == group].sort_values("attention")
+        for token in [*rows["token"].head(named // 2), *rows["token"].tail(named - named // 2)]:
+            course = table[(table["token"] == token) & (table["group"] == group)]
+            axis.plot(course["time"], course["attention"], color=look.colour, linestyle=look.line)
+            ends.append((float(course["attention"].iloc[-1]), str(token), look.colour))
+    return ends
 
 
 def grid(count: int, columns: int, *, width: float, height: float, share_y: bool = False) -> tuple[Figure, list[Axes]]:
@@ -254,7 +272,7 @@ def _single_lines(axis: Axes, rows: pd.DataFrame, colour: str, line: str) -> Non
 
 
 def _trend(
-    axis: Axes, rows: pd.DataFrame, column: str, label: str, colour: str, line: str, *, band: bool = True
+    axis: Axes, rows: pd.DataFrame, column: str, label: str, colour: str, line: Line | str, *, band: bool = True
 ) -> None:
     """The mean at each moment, and the band of the middle 80 %."""
     values = rows.groupby("time")[column]
@@ -266,14 +284,14 @@ def _trend(
     axis.plot(mean.index, mean, color=colour, linestyle=line, linewidth=2.2, label=label)
 
 
-def _group_trends(axis: Axes, table: pd.DataFrame, column: str) -> None:
+def _group_trends(axis: Axes, table: pd.DataFrame, column: str, *, band: bool = True) -> None:
     groups = _groups(table)
-    colours = group_colours(groups)
+    looks = group_looks(groups)
     for group in groups:
         rows = table[table["group"] == group]
         label = f"{brief(group)} ({rows['token'].nunique()})"
         label = f" {label}" if label.startswith("_") else label  # matplotlib hides labels that begin with _
-        _trend(axis, rows, column, label, colours[group], LINES.get(group, "-"))
+        _trend(axis, rows, column, label, looks[group].colour, looks[group].line, band=band)
 
 
 def _groups(table: pd.DataFrame) -> list[str]:
@@ -326,12 +344,16 @@ def _draw_boxes(
 def _draw_points(axis: Axes, table: pd.DataFrame, column: str, groups: Sequence[str]) -> None:
     """Every token as a point, spread sideways where they would cover each other; the mean as a line."""
     rng = np.random.default_rng(JITTER_SEED)
-    colours = group_colours(groups)
+    looks = group_looks(groups)
     for place, group in enumerate(groups):
         values = table.loc[table["group"] == group, column].to_numpy()
         spread = place + rng.uniform(-0.3, 0.3, len(values))
         alpha = 0.75 if len(values) < 200 else 0.25
-        axis.scatter(spread, values, s=9, color=colours[group], alpha=alpha, linewidths=0, rasterized=True)
+        look = looks[group]
+        axis.scatter(
+            spread, values, s=9 * look.size, color=look.colour, marker=look.marker, alpha=alpha, linewidths=0,
+            rasterized=True,
+        )  # fmt: skip
         axis.hlines(values.mean(), place - 0.36, place + 0.36, color="black", linewidth=1.6)
     axis.set_xlim(-0.5, len(groups) - 0.5)
 
@@ -342,13 +364,12 @@ def _summary(table: pd.DataFrame, column: str, group: str) -> str:
     return f"{brief(group)} ({len(values)})\nmean {values.mean():+.2f}".replace("-", "−")
 
 
-def _name_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Names at the right end of lines, moved apart where they would cover each other."""
+def _name_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], height: float) -> None:
+    """Names at the right end of lines, moved apart where they would cover each other; the height is in inches."""
     low, high = axis.get_ylim()
-    apart = 0.055 * (high - low)
-    place = -np.inf
-    for value, token, colour in sorted(ends):
-        place = max(value, place + apart)
+    apart = NAME_HEIGHT * (high - low) / height
+    ordered = sorted(ends)
+    for place, (_, token, colour) in zip(_apart([end[0] for end in ordered], apart, high), ordered, strict=True):
         axis.annotate(
             f" {brief(token, 16)}",
             (1.0, place),
@@ -358,3 +379,14 @@ def _name_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
             color=colour,
             annotation_clip=False,
         )
+
+
+def _apart(places: Sequence[float], least: float, highest: float) -> list[float]:
+    """Ascending places moved up until they are so far apart, and then down where they would pass the highest."""
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + least) if moved else place)
+    for number in reversed(range(len(moved))):
+        above = moved[number + 1] - least if number + 1 < len(moved) else highest
+        moved[number] = min(moved[number], above)
+    return moved

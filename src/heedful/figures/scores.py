@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from scipy.stats import gaussian_kde
 
-from heedful.figures.style import CLASS_COLOURS, brief, group_colours, house_style
+from heedful.figures.style import FIXED, Look, brief, group_looks, house_style
 from heedful.figures.tokens import score_label, shown_groups
 
 NAMED, CANDIDATES = 4, 15
@@ -55,29 +55,25 @@ def score_grid(panels: Sequence[ScorePanel], *, columns: int) -> Figure:
         layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.03, wspace=0.01, hspace=0.04)
         figure = Figure(figsize=(width * columns, 3.7 * rows), layout=layout)
         grid = figure.add_gridspec(rows, 2 * columns, width_ratios=[5.0, 1.0] * columns)
-        colours = _colours(panels)
+        looks = _looks(panels)
         for number, panel in enumerate(panels):
             row, column = divmod(number, columns)
             points = figure.add_subplot(grid[row, 2 * column])
-            _draw_points(points, panel, colours)
-            _draw_densities(figure.add_subplot(grid[row, 2 * column + 1], sharey=points), panel, colours)
-        _add_legend(figure, colours, most=3 * columns)
+            _draw_points(points, panel, looks)
+            _draw_densities(figure.add_subplot(grid[row, 2 * column + 1], sharey=points), panel, looks)
+        _add_legend(figure, looks, most=3 * columns)
     return figure
 
 
-def _colours(panels: Sequence[ScorePanel]) -> dict[str, str]:
-    """One colour for each group of all panels; where classes stand beside positive and negative, theirs are others."""
+def _looks(panels: Sequence[ScorePanel]) -> dict[str, Look]:
+    """One look for each group of all panels."""
     groups = list(dict.fromkeys(group for panel in panels for group in shown_groups(panel.seen)))
-    fixed = [group for group in groups if group in ("neutral", "negative", "positive")]
-    classes = [group for group in groups if group not in fixed]
-    used = 2 if len(fixed) > 1 else 0
-    named = group_colours(fixed)
-    return {group: named[group] for group in fixed} | {
-        group: CLASS_COLOURS[(used + number) % len(CLASS_COLOURS)] for number, group in enumerate(classes)
-    }
+    known = group_looks(groups)
+    ordered = sorted(groups, key=lambda group: group not in FIXED)
+    return {group: known[group] for group in ordered}
 
 
-def _draw_points(axis: Axes, panel: ScorePanel, colours: Mapping[str, str]) -> None:
+def _draw_points(axis: Axes, panel: ScorePanel, looks: Mapping[str, Look]) -> None:
     rows = panel.seen
     groups = shown_groups(rows)
     for group in groups:
@@ -85,8 +81,9 @@ def _draw_points(axis: Axes, panel: ScorePanel, colours: Mapping[str, str]) -> N
         axis.scatter(
             some["rank"],
             some[panel.column],
-            s=8,
-            color=colours[group],
+            s=8 * looks[group].size,
+            color=looks[group].colour,
+            marker=looks[group].marker,
             alpha=float(np.clip(400 / len(some), 0.25, 0.7)),
             linewidths=0,
             rasterized=True,
@@ -106,7 +103,7 @@ def _counts(rows: pd.DataFrame, groups: Sequence[str]) -> str:
     return " · ".join(f"{brief(group, 14)} {sizes[group]:,}" for group in groups)
 
 
-def _draw_densities(axis: Axes, panel: ScorePanel, colours: Mapping[str, str]) -> None:
+def _draw_densities(axis: Axes, panel: ScorePanel, looks: Mapping[str, Look]) -> None:
     """A curve per group, each with the same area, so that small groups are seen."""
     rows = panel.seen
     for group in shown_groups(rows):
@@ -114,18 +111,19 @@ def _draw_densities(axis: Axes, panel: ScorePanel, colours: Mapping[str, str]) -
         if len(np.unique(values)) >= FEWEST:
             heights = np.linspace(values.min(), values.max(), 200)
             density = gaussian_kde(values)(heights)
-            axis.fill_betweenx(heights, density, color=colours[group], alpha=0.25, linewidth=0)
-            axis.plot(density, heights, color=colours[group], linewidth=1.2)
-            axis.axhline(float(np.median(values)), color=colours[group], linewidth=1.2, linestyle=(0, (3, 2)))
+            look = looks[group]
+            axis.fill_betweenx(heights, density, color=look.colour, alpha=0.25, linewidth=0)
+            axis.plot(density, heights, color=look.colour, linestyle=look.line if look.turn else "-", linewidth=1.2)
+            axis.axhline(float(np.median(values)), color=look.colour, linewidth=1.2, linestyle=(0, (3, 2)))
     axis.margins(y=0.13)  # of the shared axis: room for the names of the outermost tokens
     axis.set_xlim(left=0)
     axis.axis("off")
 
 
-def _add_legend(figure: Figure, colours: Mapping[str, str], *, most: int) -> None:
+def _add_legend(figure: Figure, looks: Mapping[str, Look], *, most: int) -> None:
     handles = [
-        Line2D([], [], color=colour, marker="o", linestyle="", label=f" {brief(group)}")
-        for group, colour in colours.items()
+        Line2D([], [], color=look.colour, marker=look.marker, linestyle="", label=f" {brief(group)}")
+        for group, look in looks.items()
     ]
     handles.append(Line2D([], [], color="#555555", linestyle=(0, (3, 2)), label=" median of the group"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(most, len(handles)), columnspacing=1.2)

@@ -1,6 +1,7 @@
 """How every picture looks, and how it is saved.
 
-Colours are Okabe and Ito's and three dark ones, safe for colour-blind readers.
+Colours are Okabe and Ito's and three dark ones, safe for colour-blind readers. There are seven for classes; of more
+classes the next seven have the same colours with another marker, line and hatching, and so on.
 """
 
 import math
@@ -8,8 +9,9 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -17,6 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from heedful.files import replacing
+
+Marker = Literal["o", "^", "s", "D", "v", "P", "X"]
+Line = Literal["-", "--", "-.", ":"] | tuple[int, tuple[int, ...]]
 
 BLUE, ORANGE, GREY, GREEN, PURPLE, SKY, YELLOW, VERMILION = (
     "#0072B2",
@@ -33,6 +38,9 @@ ATTENDED, TOWARDS, AWAY = ORANGE, GREEN, PURPLE
 """In texts: attention; what speaks for the decision, and against it. No class has one of these colours."""
 
 CLASS_COLOURS = (BLUE, VERMILION, SKY, YELLOW, BROWN, INDIGO, BLACK)
+MARKERS: tuple[Marker, ...] = ("o", "^", "s", "D", "v", "P", "X")
+LINES: tuple[Line, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)), (0, (8, 4)), (0, (3, 1, 1, 3)))
+HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "++++", "oooo")
 FORMATS = ("svg", "pdf", "png")
 
 _RULES: dict[Any, Any] = {
@@ -90,11 +98,43 @@ def brief(name: str, most: int = 24) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
-def group_colours(groups: Sequence[str]) -> dict[str, str]:
-    """Positive blue, negative vermilion, neutral grey; other groups in the order of the palette."""
-    fixed = {"positive": BLUE, "negative": VERMILION, "neutral": GREY, "none": "#D0D0D0"}
-    others = [group for group in groups if group not in fixed]
-    return {**fixed, **{group: CLASS_COLOURS[k % len(CLASS_COLOURS)] for k, group in enumerate(others)}}
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """How a group of tokens is drawn: as points, as a line, as a filled box."""
+
+    colour: str
+    turn: int = 0
+    """How many groups before it have the same colour."""
+    line: Line = "-"
+    marker: Marker = "o"
+    hatch: str = ""
+
+    @property
+    def size(self) -> float:
+        """By how much its points are larger than discs, so that their shape is seen."""
+        return 1.0 if self.marker == "o" else 2.2
+
+
+FIXED = {
+    "positive": Look(colour=BLUE),
+    "negative": Look(colour=VERMILION, line="--"),
+    "neutral": Look(colour=GREY, line=":"),
+    "none": Look(colour="#D0D0D0"),
+}
+
+
+def group_looks(groups: Sequence[str]) -> dict[str, Look]:
+    """Positive blue, negative vermilion, neutral grey; other groups in the order of the palette, no two alike."""
+    taken = 2 if {"positive", "negative"} & set(groups) else 0  # the first two colours of the palette are theirs
+    others = [group for group in groups if group not in FIXED]
+    return {**FIXED, **{group: class_look(taken + number) for number, group in enumerate(others)}}
+
+
+def class_look(number: int) -> Look:
+    """The look of the class with this number."""
+    turn, place = divmod(number, len(CLASS_COLOURS))
+    kind = turn % len(MARKERS)
+    return Look(colour=CLASS_COLOURS[place], turn=turn, line=LINES[kind], marker=MARKERS[kind], hatch=HATCHES[kind])
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.figures.style import add_legend, brief, group_colours, house_style, panels
+from heedful.figures.style import add_legend, brief, group_looks, house_style, panels
 
 NAMED = 6
 """How many extreme tokens of a group are named in a picture."""
@@ -59,7 +59,7 @@ def polarity_against_attention(table: pd.DataFrame) -> Figure:
 def weights_by_group(weights: pd.DataFrame) -> Figure:
     """Mean attention weight of each test token, as boxes by group (Sun & Lu 2020, Figure 5)."""
     groups = shown_groups(weights)
-    colours = group_colours(groups)
+    looks = group_looks(groups)
     data = [weights.loc[weights["group"] == group, "weight"].to_numpy() for group in groups]
     with house_style():
         figure, (axis,) = panels(1, width=max(5.2, 0.9 * len(groups)))
@@ -76,7 +76,7 @@ def weights_by_group(weights: pd.DataFrame) -> Figure:
             medianprops={"color": "black"},
         )
         for patch, group in zip(boxes["boxes"], groups, strict=True):
-            patch.set(facecolor=colours[group], alpha=0.75)
+            patch.set(facecolor=looks[group].colour, hatch=looks[group].hatch, alpha=0.75)
     return figure
 
 
@@ -101,15 +101,16 @@ def _towards(column: str) -> str:
 
 def _scatter(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
     groups = shown_groups(table)
-    colours = group_colours(groups)
+    looks = group_looks(groups)
     for group in groups:
         rows = table[table["group"] == group]
         label = f"{brief(group)} ({len(rows)})"
         axis.scatter(
             rows[x],
             rows[y],
-            s=9,
-            color=colours[group],
+            s=9 * looks[group].size,
+            color=looks[group].colour,
+            marker=looks[group].marker,
             alpha=0.6 if len(rows) < 3000 else 0.3,
             linewidths=0,
             label=f" {label}" if label.startswith("_") else label,  # matplotlib hides labels that begin with _

@@ -15,7 +15,7 @@ import pandas as pd
 
 from heedful.analysis.statistics import Numbers
 from heedful.errors import InputError
-from heedful.figures.style import group_colours
+from heedful.figures.style import Look, group_looks
 
 WIDTH, HEIGHT = 640.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 14.0, 44.0
@@ -91,12 +91,24 @@ def _range(values: Numbers) -> tuple[float, float]:
 
 
 def _points(xs: Sequence[float], ys: Sequence[float], tokens: Sequence[str], groups: Sequence[str]) -> str:
-    colours = group_colours(sorted(set(groups)))
+    looks = group_looks(sorted(set(groups)))
     return "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colours[group]}" fill-opacity=".7">'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" {_paint(looks[group])}>'
         f"<title>{escape(token)} ({escape(group)})</title></circle>"
         for x, y, token, group in zip(xs, ys, tokens, groups, strict=True)
     )
+
+
+def _paint(look: Look) -> str:
+    """A disc, or, of further groups with its colour, a ring and a disc with a dark rim."""
+    filled = f'fill="{look.colour}" fill-opacity=".7"'
+    ring = f'fill="{look.colour}" fill-opacity="0" stroke="{look.colour}" stroke-width="1.6"'
+    return (filled, ring, f'{filled} stroke="#000" stroke-width="1.2"')[look.turn % 3]
+
+
+def _key(look: Look) -> str:
+    """What stands for a point of the group in the legend."""
+    return f'<span style="color:{look.colour}">{"●○◉"[look.turn % 3]}</span>'
 
 
 def _axes(xs: Numbers, ys: Numbers, x: str, y: str) -> str:
@@ -140,10 +152,10 @@ def _ticks(values: Numbers) -> list[float]:
 
 def _legend(groups: Sequence[str]) -> str:
     present = sorted(set(groups))
-    colours = group_colours(present)
+    looks = group_looks(present)
     return " ".join(
         f'<span style="display:inline-block;max-width:100%;overflow-wrap:anywhere;margin-right:1em">'
-        f'<span style="color:{colours[group]}">●</span> {escape(group)}</span>'
+        f"{_key(looks[group])} {escape(group)}</span>"
         for group in present
     )
 

@@ -74,12 +74,15 @@ class _Trials:
     workers: int | None
     observers: Sequence[Observer]
     watch: Callable[[SweepEvent], None] | None
+    only_stored: bool
 
     def results(self, wanted: Sequence[RunSettings]) -> Iterator[Run | str]:
         """Each run, or why it could not be computed."""
         missing = missing_runs(wanted, self.store, self.corpus)
         failed: dict[RunSettings, str] = {}
-        if len(missing) > 1 and (self.workers or cores()) > 1:
+        if self.only_stored:
+            failed = dict.fromkeys(missing, "it is not in the store, and nothing was to be trained")
+        elif len(missing) > 1 and (self.workers or cores()) > 1:
             swept = sweep(Plan(name="λ", runs=tuple(missing)), self.store, workers=self.workers, watch=self.watch)
             failed = {failure.settings: failure.message for failure in swept.failures}
         for settings in wanted:
@@ -109,16 +112,23 @@ def recommend_scale(
     workers: int | None = 1,
     observers: Sequence[Observer] = (),
     watch: Callable[[SweepEvent], None] | None = None,
+    only_stored: bool = False,
 ) -> Advice:
     """Train with each λ, with and without a penalty on VᵀW, and choose among all of them (`choose`).
 
     Runs that the store holds are not computed again. With several `workers` (None: as many as there are cores) the
     others are computed in processes that read the corpus of the settings themselves; `epochs` bounds them.
+    With `only_stored` nothing is computed, and runs that are missing are not compared.
     """
     if not scales or min(scales) <= 0:
         raise ConfigError(f"λ divides the attention scores and must be above 0; got {list(scales)}.")
     trials = _Trials(
-        store=store, corpus=corpus or read_corpus(settings), workers=workers, observers=observers, watch=watch
+        store=store,
+        corpus=corpus or read_corpus(settings),
+        workers=workers,
+        observers=observers,
+        watch=watch,
+        only_stored=only_stored,
     )
     wanted = sweep_settings(settings, scales, epochs)
     found = dict(zip(wanted, trials.results(wanted), strict=True))

@@ -1,5 +1,6 @@
 """The audit: train on your data, look at what is attended to and what is used, and say whether the two agree."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,17 @@ from heedful.analysis.tokens import compared_classes, training_counts
 from heedful.claims import Verdict, judge, verdict_table
 from heedful.claims.answer import Answer
 from heedful.config import ModelSettings, RunSettings
+from heedful.errors import ConfigError
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import write_report
-from heedful.store import Store
+from heedful.store import Store, usual_store
 from heedful.studies.advice import (
     MOST_WORK,
     SCALES,
     Advice,
     commonest_class,
     majority_rate,
+    missing_runs,
     recommend_scale,
     sweep_settings,
     training_work,
@@ -32,6 +35,7 @@ from heedful.studies.sun2020.measures import measure_runs
 from heedful.studies.tables import save_table
 from heedful.sweep.jobs import SweepEvent
 from heedful.text.corpus import Corpus
+from heedful.text.datasets import Source, load_corpus
 from heedful.training.events import Observer
 
 PLAIN, RECURRENT = "DP", "DP-L"
@@ -63,6 +67,9 @@ class Audit:
     notices: Sequence[str]
     report: Path
 
+    def __repr__(self) -> str:
+        return f"Audit({self.answer.headline} Report: {self.report})"
+
     def summary(self) -> dict[str, object]:
         """The audit as plain data."""
         return {
@@ -83,9 +90,10 @@ class Audit:
 
 
 def audit(
-    settings: RunSettings,
-    store: Store,
+    source: RunSettings | Corpus | Source | None = None,
+    store: Store | Path | str | None = None,
     *,
+    settings: RunSettings | None = None,
     out: Path | None = None,
     corpus: Corpus | None = None,
     observers: Sequence[Observer] = (),
@@ -96,32 +104,41 @@ def audit(
 ) -> Audit:
     """Can attention be trusted as an explanation here? Train (or find the run), examine, try other λ, write a report.
 
-    settings: what to train on what; see `RunSettings`
-    store: where runs are kept: a finished run is never computed twice
+    source: the data: a corpus of `load_corpus`, or what that reads (a name, the path of a file, a data frame, a tuple
+        of texts and labels); or `RunSettings` that name them. None: what the settings name
+    store: where runs are kept, a `Store` or the path of a folder: a finished run is never computed twice; None: as on
+        the command line the folder `runs`, or the one that HEEDFUL_STORE names
+    settings: which model, how trained, and how a file is read; None: the defaults of `RunSettings`
     out: where report, tables and figures go; None: into the run
-    corpus: the data, where they are at hand; None: read as `settings.data` says
+    corpus: the data of settings that come first, where they are at hand; None: read as `settings.data` says
     observers: functions that are told of every step and epoch
     fresh: compute the audited run again (not those that try other λ); False: take it if it is there
     advice: try λ = 1, 10, 100 with and without a penalty on VᵀW: True always, False never, None unless the training
-        is a large one (tokens × epochs × numbers per token; never the clock)
-    workers: processes that try other λ; 1: here, None: as many as there are cores
+        is a large one (tokens × epochs × numbers per token; never the clock). Where all those runs are in the store
+        they are shown in any case: that trains nothing
+    workers: processes that try other λ, on data that settings or a path name; 1: here, None: as many as there are cores
     watch: a function that is told how those trainings get on
 
     The `Audit` has `answer` (headline, questions, uses), `verdicts`, `report` (a path), `summary()` as plain data.
 
-    >>> import heedful, tempfile
+    >>> import heedful
     >>> words = {"good": "superb lovely bright warm".split(), "bad": "awful dreary dull cold".split()}
     >>> rows = [(f"a {one} and {two} film", label) for label, some in words.items() for one in some for two in some]
     >>> corpus = heedful.load_corpus(tuple(zip(*rows)))
-    >>> settings = heedful.RunSettings().change({"model.embedding_size": 8, "training.epochs": 3})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     done = heedful.audit(settings, heedful.Store(folder), corpus=corpus, advice=False)
+    >>> small = heedful.RunSettings().change({"model.embedding_size": 8, "training.epochs": 3})
+    >>> done = heedful.audit(corpus, settings=small, advice=False)
     >>> done.answer.question("corpus").decision
     'not shown'
     >>> done.verdicts[0].evidence
     '0 polar tokens'
+    >>> done.report.parts[0], done.report.name
+    ('runs', 'report.html')
+
+    `heedful.audit("reviews.csv")` is what `heedful audit reviews.csv` does, and finds its runs.
     """
-    data = corpus or read_corpus(settings)
+    settings, data = _request(source, settings, corpus)
+    store = store if isinstance(store, Store) else Store(store) if store is not None else usual_store()
+    workers = workers if source is None or isinstance(source, (RunSettings, str, os.PathLike)) else 1
     recorder = ScoreRecorder(data)
     finished = run(settings, store, corpus=data, observers=[*observers, recorder], fresh=fresh)
     keep_moments(finished, recorder)
@@ -179,6 +196,29 @@ def _scope(settings: RunSettings, corpus: Corpus) -> str:
     )
 
 
+def _request(
+    source: RunSettings | Corpus | Source | None, settings: RunSettings | None, corpus: Corpus | None
+) -> tuple[RunSettings, Corpus]:
+    """The settings and the data, from whatever says them."""
+    if isinstance(source, RunSettings):
+        _refuse_twice("settings", settings)
+        return source, corpus or read_corpus(source)
+    usual = settings or RunSettings()
+    if source is None:
+        return usual, corpus or read_corpus(usual)
+    _refuse_twice("corpus", corpus)
+    if isinstance(source, (str, os.PathLike)):
+        named = usual.change({"data.source": os.fspath(source)})
+        return named, read_corpus(named)
+    data = source if isinstance(source, Corpus) else load_corpus(source, **usual.data.model_dump(exclude={"source"}))
+    return usual.change({"data.source": data.name}), data
+
+
+def _refuse_twice(name: str, value: object) -> None:
+    if value is not None:
+        raise ConfigError(f"The first argument gives the {name} already. Leave `{name}` away, or the first argument.")
+
+
 def _advise(
     finished: Run,
     corpus: Corpus,
@@ -188,18 +228,46 @@ def _advise(
     observers: Sequence[Observer],
     watch: Callable[[SweepEvent], None] | None,
 ) -> tuple[Advice | None, str]:
-    """Advice on λ, or why there is none."""
+    """Advice on λ, or why there is none. Where the runs for it are in the store it is given, whatever is wanted."""
     settings = finished.settings
     scales = sorted({*SCALES, settings.model.score_scale})
-    if wanted is False:
-        return None, "Other λ were not tried: --no-advice was given."
-    work = training_work(settings, corpus)
-    if wanted is None and work > MOST_WORK:
-        return None, too_much(work, len(sweep_settings(settings, scales)))
+    sought = sweep_settings(settings, scales)
+    stored = len(sought) - len(missing_runs(sought, store, corpus))
+    silence = _silence(wanted, training_work(settings, corpus), len(sought))
+    earlier = _earlier_runs(finished.path)
+    if silence and stored < (earlier or len(sought)):
+        return None, silence + (_gone(finished.path, earlier - stored) if earlier else "")
     found = recommend_scale(
-        settings, store, corpus=corpus, scales=scales, workers=workers, observers=observers, watch=watch
+        settings,
+        store,
+        corpus=corpus,
+        scales=scales,
+        workers=workers,
+        observers=observers,
+        watch=watch,
+        only_stored=bool(silence),
     )
     return found, ""
+
+
+def _silence(wanted: bool | None, work: float, trainings: int) -> str:
+    """Why nothing is to be trained for advice; empty where it is."""
+    if wanted is False:
+        return "Other λ were not tried: --no-advice was given."
+    return too_much(work, trainings) if wanted is None and work > MOST_WORK else ""
+
+
+def _earlier_runs(run: Path) -> int:
+    """How many runs the advice rests on that an earlier audit left in the run; 0 where it gave none."""
+    place = run / "tables" / "advice.parquet"
+    return len(pd.read_parquet(place)) if place.is_file() else 0
+
+
+def _gone(run: Path, count: int) -> str:
+    """What is said where an earlier page had advice that cannot be given again."""
+    are = "of its runs is" if count == 1 else "of its runs are"
+    kept = run / "tables" / "advice.csv"
+    return f" An earlier audit tried them, but {count} {are} no longer in the store; what it found is kept in {kept}."
 
 
 def too_much(work: float, trainings: int) -> str:

@@ -11,7 +11,7 @@ from heedful.studies.audit import Audit
 from heedful.studies.audit_erasure import shown_decisions, shown_table
 from heedful.studies.examine import ON_WORDS
 from heedful.studies.verdict_lines import mark, print_below, print_table, print_verdict
-from heedful.studies.words import accuracy_words
+from heedful.studies.words import accuracy_words, printable
 
 
 def print_audit(done: Audit, console: Console | None = None) -> None:
@@ -22,7 +22,7 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     screen.print(Text(f"\ntest accuracy {accuracy_words(done.run.metrics)}; {guessing}"))
     _print_verdicts(screen, "", done.worth)
     for notice in done.notices:
-        print_below(screen, Text("note:", "dim"), Text(notice))
+        print_below(screen, Text("note:", "dim"), Text(printable(notice)))
     erasure = {verdict.claim for verdict in done.erasure.verdicts}
     own = [verdict for verdict in done.verdicts if verdict.claim in ON_WORDS]
     _print_verdicts(screen, "Attended and used", own)

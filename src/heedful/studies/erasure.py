@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from heedful.models.classifier import Classifier
 from heedful.pipeline import Run
 from heedful.probes.inputs import input_flips
 from heedful.studies.audit_erasure import MINIMUM, by_decision, shown_decisions, shown_table, summarise
+from heedful.studies.excerpts import MOST_SENTENCES, MOST_WORDS, cut, in_stretches
 from heedful.studies.explain import word_rows
 from heedful.studies.serrano2019.inputs import read_changed_texts
 from heedful.studies.serrano2019.measures import in_front, measure
@@ -35,9 +37,6 @@ from heedful.tracing import WordWeights, trace_texts, word_weights
 RANKINGS = ("attention", "gradient", "product", "polarity", "margin", "random")
 LOOKS = 50
 """How often a shortened text is read again, for each ranking; of a text with more units a count is an upper bound."""
-
-MOST_UNITS = 200
-"""Longer texts are cut in the terminal."""
 
 ERASED = "bold"
 
@@ -128,8 +127,11 @@ def _class(found: Trace, number: Any) -> str | None:
     return None if pd.isna(number) else found.class_names[int(number)]
 
 
-def print_erasure(erasure: Erasure, console: Console | None = None) -> None:
-    """The text once per ranking: in brackets what must go before the decision flips, numbered in that order."""
+def print_erasure(erasure: Erasure, console: Console | None = None, *, everything: bool = False) -> None:
+    """The text once per ranking: in brackets what must go before the decision flips, numbered in that order.
+
+    Of a long text what goes first, unless `everything` is asked for.
+    """
     screen = console or Console()
     how = "what is erased" if erasure.inputs is None else f"what leaves the text ({erasure.inputs})"
     bound = erasure.inputs is not None and len(erasure.units) > LOOKS
@@ -138,38 +140,55 @@ def print_erasure(erasure: Erasure, console: Console | None = None) -> None:
     screen.print(printable(decided), markup=False)
     if erasure.unknown:
         screen.print(f"{erasure.unknown:,} of its words are not in the model's vocabulary", markup=False)
+    most = len(erasure.units) if everything else MOST_WORDS if erasure.words is None else MOST_SENTENCES
     for course in erasure.courses:
-        _print_row(screen, course.ranking, erasure.units, course.order[: course.erased or 0], course.flipped_to)
+        gone = course.order[: course.erased or 0]
+        _print_row(screen, course.ranking, erasure.units, gone, course.flipped_to, most)
     if erasure.inputs is None:
-        _print_row(screen, MINIMUM, erasure.units, erasure.minimum or [], erasure.minimum_to)
+        _print_row(screen, MINIMUM, erasure.units, erasure.minimum or [], erasure.minimum_to, most)
+    if most < len(erasure.units):
+        screen.print(
+            Text(
+                f"of {len(erasure.units):,} units each row shows {most} at most, what goes first; --all shows all",
+                "dim",
+            )
+        )
     if erasure.words is not None:
         screen.print(Text("attended to most within each sentence:", "dim"))
-        for line in _word_lines(erasure.text, erasure.words):
+        for line in _word_lines(erasure.text, erasure.words, most):
             screen.print(Text(f"  {line}"))
 
 
-def _print_row(screen: Console, name: str, units: Sequence[str], gone: Sequence[int], flipped_to: str | None) -> None:
+def _print_row(
+    screen: Console, name: str, units: Sequence[str], gone: Sequence[int], flipped_to: str | None, most: int
+) -> None:
     end = f"{len(gone):,} of {len(units):,} → {flipped_to}" if flipped_to else "never flips"
-    places = {unit: place for place, unit in enumerate(gone, start=1)}
     line = Text(f"{name:10} ", "bold") + Text(f"{printable(end):24} ", "dim")
-    for number, unit in enumerate(units[:MOST_UNITS]):
-        if number in places:
-            line.append(f"{places[number]}⟦{printable(unit)}⟧ ", ERASED)
-        else:
-            line.append(f"{printable(unit)} ")
-    if len(units) > MOST_UNITS:
-        line.append(f"… and {len(units) - MOST_UNITS:,} more", "dim")
-    screen.print(line)
+    screen.print(line + _bracketed(units, gone, most))
 
 
-def _word_lines(text: str, words: WordWeights, most: int = 5) -> list[str]:
+def _bracketed(units: Sequence[str], gone: Sequence[int], most: int) -> Text:
+    """The units with those that go in brackets: all, or of many those that go first, and the first of the others."""
+    order = {unit: number for number, unit in enumerate(gone, start=1)}
+    shown, whole = Text(), len(units) <= most
+    places = range(len(units)) if whole else sorted(islice(dict.fromkeys([*gone, *range(len(units))]), most))
+    for place, gap in in_stretches(places, len(units)):
+        shown.append("… " if gap else "")
+        if place in order:
+            shown.append(f"{order[place]}⟦{cut(units[place])}⟧ ", ERASED)
+        elif place < len(units):
+            shown.append(f"{cut(units[place])} ")
+    return shown
+
+
+def _word_lines(text: str, words: WordWeights, sentences: int, most: int = 5) -> list[str]:
     """Sentence by sentence the words with the largest weights."""
     lines = []
-    for number in range(min(int(words.sentences.max()) + 1, MOST_UNITS)):
+    spans = words.spans.tolist()
+    for number in range(min(int(words.sentences.max()) + 1, sentences)):
         inside = (words.sentences == number).nonzero().squeeze(1)
         order = inside[words.weights[inside].argsort(descending=True, stable=True)][:most].tolist()
-        spans = words.spans.tolist()
-        said = [f"{printable(text[slice(*spans[word])])} {float(words.weights[word]):.2f}" for word in order]
+        said = [f"{cut(text[slice(*spans[word])])} {float(words.weights[word]):.2f}" for word in order]
         lines.append(f"{number + 1}: {', '.join(said)}")
     return lines
 

@@ -1,21 +1,23 @@
 """One text explained: each token with the attention it gets, what it gave to the decision, and what it would push."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
 from rich.console import Console
 from rich.text import Text
 
 from heedful.figures.style import ATTENDED, AWAY, TOWARDS
 from heedful.models.classifier import Classifier
 from heedful.report.strips import pushes_of, relative
+from heedful.studies.excerpts import MOST_SENTENCES, MOST_WORDS, coloured, cut, left_out, telling
 from heedful.studies.words import printable
 from heedful.text.readers import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, unit_spans, word_weights
 
 MOST_TOKENS = 12
-"""In the table; --json has all."""
+"""In the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,45 +87,62 @@ def explain(model: Classifier, text: str) -> Explanation:
     return Explanation(text=text, trace=found, spans=spans, known=known, words=words)
 
 
-def print_explanation(explanation: Explanation, console: Console | None = None) -> None:
-    """The text in colour by attention, by what was used and by what words would push, then a table of its tokens."""
+def print_explanation(explanation: Explanation, console: Console | None = None, *, everything: bool = False) -> None:
+    """The text in colour by attention, by what was used and by what words would push, then a table of its tokens.
+
+    Of a long text the units that matter, unless `everything` is asked for.
+    """
     screen = console or Console()
     found = explanation.trace
     predicted = int(found.predictions[0])
-    weights, used, pushes = found.attention_weights, found.contributions, pushes_of(found)
     screen.print(Text(f"predicted {found.class_names[predicted]} ({float(found.probabilities[0, predicted]):.1%})"))
-    text, spans = explanation.text, explanation.spans
-    screen.print(Text("attention   ", "dim") + _coloured(text, spans, relative(weights).tolist(), _attended))
+    places = None if everything else _places(explanation)
+    for name, strip in _strips(explanation, places):
+        screen.print(Text(f"{name:11} ", "dim") + strip)
+    if places is not None and len(places) < len(explanation.spans):
+        noun = "words" if explanation.words is None else "sentences"
+        screen.print(Text(left_out(len(places), len(explanation.spans), noun), "dim"))
+    _print_table(screen, explanation, everything=everything)
+
+
+def _places(explanation: Explanation) -> list[int]:
+    """The units that are shown of a long text."""
+    most = MOST_WORDS if explanation.words is None else MOST_SENTENCES
+    return telling(most, explanation.trace.attention_weights, explanation.trace.contributions)
+
+
+def _strips(explanation: Explanation, places: Sequence[int] | None) -> Iterator[tuple[str, Text]]:
+    found, text, spans = explanation.trace, explanation.text, explanation.spans
+    yield "attention", coloured(text, spans, relative(found.attention_weights).tolist(), _attended, places)
     if explanation.words is not None:
-        screen.print(Text("in sentences ", "dim") + coloured_words(text, explanation.words))
-    screen.print(Text("used here   ", "dim") + _coloured(text, spans, relative(used).tolist(), _for_or_against))
-    screen.print(Text("would push  ", "dim") + _coloured(text, spans, relative(pushes).tolist(), _for_or_against))
+        yield "in sentences", coloured_words(text, explanation.words, places)
+    yield "used here", coloured(text, spans, relative(found.contributions).tolist(), _for_or_against, places)
+    yield "would push", coloured(text, spans, relative(pushes_of(found)).tolist(), _for_or_against, places)
+
+
+def _print_table(screen: Console, explanation: Explanation, *, everything: bool) -> None:
+    """The tokens that gave most, with their numbers."""
+    weights, used = explanation.trace.attention_weights, explanation.trace.contributions
+    pushes, shown = pushes_of(explanation.trace), printable if everything else cut
     screen.print(Text("\nweight α  used α·z  push z   token", "dim"))
     order = used.abs().argsort(descending=True, stable=True).tolist()
-    for unit in order[:MOST_TOKENS]:
-        start, end = spans[unit]
+    for unit in order if everything else order[:MOST_TOKENS]:
+        start, end = explanation.spans[unit]
         unknown = "" if explanation.known[unit] else "  (not in the vocabulary)"
         numbers = f"{float(weights[unit]):8.3f}  {float(used[unit]):+8.2f}  {float(pushes[unit]):+6.2f}"
-        screen.print(Text(f"{numbers}   {printable(text[start:end])}{unknown}"))
-    if len(order) > MOST_TOKENS:
-        screen.print(Text(f"and {len(order) - MOST_TOKENS:,} more that gave less", "dim"))
+        screen.print(Text(f"{numbers}   {shown(explanation.text[start:end])}{unknown}"))
+    if len(order) > MOST_TOKENS and not everything:
+        screen.print(Text(f"and {len(order) - MOST_TOKENS:,} more that gave less (--all shows them)", "dim"))
 
 
-def coloured_words(text: str, words: WordWeights) -> Text:
-    """The words by their weights within sentences."""
-    return _coloured(text, words.spans.tolist(), words.relative.tolist(), _attended)
-
-
-def _coloured(
-    text: str, spans: Sequence[Sequence[int]], shades: Sequence[float], colour: Callable[[float], str]
-) -> Text:
-    shown = Text()
-    place = 0
-    for (start, end), shade in zip(spans, shades, strict=True):
-        shown.append(printable(text[place:start]))
-        shown.append(printable(text[start:end]), f"black on {colour(shade)}")
-        place = end
-    return shown
+def coloured_words(text: str, words: WordWeights, sentences: Sequence[int] | None = None) -> Text:
+    """The words by their weights within sentences; of some sentences those attended to most."""
+    shades, spans = words.relative, words.spans.tolist()
+    if sentences is None:
+        return coloured(text, spans, shades.tolist(), _attended)
+    inside = torch.isin(words.sentences, torch.tensor(sentences))
+    places = telling(MOST_WORDS, shades * inside)
+    return coloured(text, spans, shades.tolist(), _attended, [place for place in places if inside[place]])
 
 
 def _attended(shade: float) -> str:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.studies.table1 import beside_the_paper
+from heedful.studies.words import printable
 from heedful.text.corpus import Corpus
 
 
@@ -43,13 +44,13 @@ def print_statistics(found: dict[str, Any], console: Console | None = None) -> N
         table.add_column(name, justify="right")
     table.add_row("texts", *(f"{split['texts']:,}" for split in splits))
     for number, name in enumerate(found["classes"]):
-        table.add_row(Text(f"  {name}"), *(f"{split['per_class'][number]:,}" for split in splits))
+        table.add_row(Text(f"  {printable(name)}"), *(f"{split['per_class'][number]:,}" for split in splits))
     table.add_row("mean length", *(f"{split['mean_length']:,.1f}" for split in splits))
     table.add_row("longest", *(f"{split['longest']:,}" for split in splits))
     table.add_row("unknown tokens", *(f"{split['unknown_tokens']:.1%}" for split in splits))
     screen.print(table)
     for notice in found["notices"]:
-        screen.print(Text(f"note: {notice}"))
+        screen.print(Text(f"note: {printable(notice)}"))
     if found["paper"]:
         _print_beside(found["paper"], screen)
 

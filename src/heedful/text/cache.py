@@ -26,8 +26,9 @@ from heedful.text.tokenize import Tokenizer, Tokens
 from heedful.text.vocabulary import Vocabulary
 from heedful.version import RESULTS_VERSION, __version__
 
-FORMAT = 1
-"""Raised when the files of a cached corpus change; part of its key, so that other versions do not see each other's."""
+FORMAT = 2
+"""Raised when the files of a cached corpus change, or how a table becomes a corpus; part of its key, so that other
+versions do not see each other's."""
 
 FACTS, ARRAYS, TEXTS = "corpus.json", "arrays.safetensors", "{}.arrow"
 

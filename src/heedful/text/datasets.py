@@ -60,6 +60,7 @@ def load_corpus(
     label_column: str | None = None,
     split_column: str | None = None,
     split_values: SplitValues = None,
+    missing_labels: str = "skip",
     tokenizer: str = "words",
     lowercase: bool = True,
     min_count: int = 1,
@@ -75,10 +76,13 @@ def load_corpus(
         sentence …; label, class, category, stars …), and a notice says so where several columns have one.
     split_column: the column that says whether a row is train, dev or test; by default one that is called split, fold,
         partition, subset or set and names training rows. "none" uses no column. Splits that are missing are drawn from
-        the training rows, a tenth of each class, copies of a text together.
+        the training rows: a tenth of the rows of each class, one text at least where it has three different ones,
+        copies of a text together.
     split_values: what the values of that column mean, where they are not train, dev, test or spelled like it:
         {"validate": "dev", "held-out": "test", "unused": "skip"}; skip leaves the rows out. Also as on the command
         line, "dev=validate,test=held-out,skip=unused". By default nothing is added to the usual spellings.
+    missing_labels: what becomes of rows whose label is a word for none, such as NaN, null or N/A: "skip" leaves
+        them out and says so (default), "keep" takes the word for a class.
     tokenizer: "words" (default: words and marks), "alphanumeric" (runs of letters and digits) or "whitespace".
     lowercase: whether Good and good are one token; default True.
     min_count: tokens that are rarer in the training split become the unknown token; default 1, all are kept.
@@ -94,9 +98,9 @@ def load_corpus(
     >>> corpus.class_names
     ('negative', 'positive')
     >>> [len(split) for split in (corpus.train, corpus.dev, corpus.test)]
-    [8, 1, 1]
+    [6, 2, 2]
     >>> corpus.notices[0]
-    'The test split was drawn from the training rows (stratified, 10%, seed 1).'
+    'The test split was drawn from the training rows (stratified, 10%, seed 1). It has 20% of them, ...'
 
     A table whose column says which rows are which, in words of its own:
 
@@ -110,8 +114,9 @@ def load_corpus(
     if isinstance(source, str) and source in DATASETS:
         columns = {"text_column": text_column, "label_column": label_column, "split_column": split_column}
         given = {name: value is not None for name, value in {**columns, "split_values": split_values}.items()}
+        kept = {"missing_labels": missing_labels != "skip"}
         reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "encoding": encoding != "utf-8"}
-        _refuse(source, [name for name, said in {**given, **reading}.items() if said])
+        _refuse(source, [name for name, said in {**given, **kept, **reading}.items() if said])
         return with_min_count(DATASETS[source].load(seed), min_count)
     table, name = _table(source, encoding)
     labelling = label_rows(
@@ -120,6 +125,7 @@ def load_corpus(
         label_column=label_column,
         split_column=split_column,
         split_values=split_values,
+        missing_labels=missing_labels,
     )
     try:
         splits, notices = divide(labelling, seed=seed)

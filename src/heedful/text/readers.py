@@ -24,6 +24,8 @@ FORMATS = (*KINDS, ".parquet", *(f"{kind}.gz" for kind in KINDS))
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """What may stand between the fields of a CSV file, the most usual first."""
 
+ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
+
 SAMPLE_CHARACTERS, SAMPLE_ROWS = 2**18, 200
 """How much of a CSV file is looked at to find its delimiter."""
 
@@ -62,16 +64,21 @@ def _decode(path: Path, encoding: str) -> str:
     try:
         plain = codecs.lookup(encoding).name == "utf-8"
         if plain and (data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]):
-            raise DataError(f"'{path.name}' is UTF-16. Give encoding 'utf-16', or save it as UTF-8.")
+            raise DataError(f"'{path.name}' is UTF-16. {_give('utf-16')}, or save it as UTF-8.")
         return data.decode("utf-8-sig" if plain else encoding)
     except LookupError as error:
-        raise DataError(f"There is no text encoding '{encoding}'. Common ones: utf-8, latin-1, cp1252.") from error
+        raise DataError(f"There is no text encoding '{encoding}'. Common ones: {', '.join(ENCODINGS)}.") from error
     except UnicodeError as error:
         where = f": byte {error.start} is {data[error.start]:#04x}" if isinstance(error, UnicodeDecodeError) else ""
         raise DataError(
-            f"'{path.name}' is not {encoding} text{where}. "
-            "Give its encoding (often latin-1 or cp1252), or save it as UTF-8."
+            f"'{path.name}' is not {encoding} text{where}. {_give('cp1252')}, if it comes from Windows (other common "
+            "encodings: latin-1, utf-16), or save it as UTF-8."
         ) from error
+
+
+def _give(encoding: str) -> str:
+    """How an encoding is given."""
+    return f"Give its encoding: --encoding {encoding}, in Python encoding='{encoding}'"
 
 
 def _refuse_packed(data: bytes, path: Path) -> None:

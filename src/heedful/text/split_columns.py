@@ -33,10 +33,6 @@ MOST_VALUES, MOST_LETTERS = 5, 20
 SplitValues = str | Mapping[Any, str] | None
 """What the values of a split column mean: {"validate": "dev"}, or "dev=validate" as on the command line."""
 
-_WHICH = (
-    "Say what they are with --split-values train=VALUE,dev=VALUE,test=VALUE (skip=VALUE leaves rows out), in Python "
-    "split_values={'VALUE': 'train'}."
-)
 _ANEW = "--split-column none (in Python split_column='none') draws all splits anew."
 
 
@@ -46,6 +42,10 @@ class SplitColumn:
 
     name: str
     meanings: Mapping[str, str]
+    told: Mapping[str, str]
+    """The meanings that were given, by the values as they were written."""
+    asked_for: bool = False
+    """Whether it was named, not recognised."""
 
     def read(self, table: pd.DataFrame) -> "pd.Series[Any]":
         """What each row is: train, dev, test or skip; None where its value is not known."""
@@ -59,11 +59,28 @@ class SplitColumn:
             count, held = f"{len(strange):,} row{'s' if len(strange) > 1 else ''}", _distinct(strange)
             raise DataError(
                 f"Column '{self.name}' holds {listed(held)} in {count}, where the name of a split was expected: "
-                f"{', '.join(SPLIT_NAMES)}. {_way_out(held, trained)} Or {_ANEW}"
+                f"{', '.join(SPLIT_NAMES)}. {self._way_out(held, trained)} Or {_ANEW}"
             )
         if not trained:
             held_all = listed(_distinct(table[self.name]))
-            raise DataError(f"Column '{self.name}' names no training rows, only {held_all}. {_WHICH} Or {_ANEW}")
+            raise DataError(
+                f"Column '{self.name}' names no training rows, only {held_all}. {_which(self.told)} Or {_ANEW}"
+            )
+
+    def _way_out(self, held: list[str], trained: bool) -> str:
+        """How to say what a few values mean, with all that was given, as it is typed.
+
+        Values that nobody would type are left to the reader.
+        """
+        short = [value for value in held if len(value) <= MOST_LETTERS and value.isprintable()]
+        if short != held or len(held) > (MOST_VALUES if trained else 1):
+            return _which(self.told)
+        told = {**self.told, **dict.fromkeys(held, SKIP if trained else "train")}
+        others = "train, dev or test in place of skip" if trained else "dev, test or skip in place of train"
+        column = f"--split-column {shlex.quote(self.name)} " if self.asked_for else ""
+        in_python = f"split_column={self.name!r}, " if self.asked_for else ""
+        option = f"{column}--split-values {shlex.quote(write_split_values(told))}"
+        return f"Say what that is with {option} (or {others}), in Python {in_python}split_values={told}."
 
 
 def choose_split_column(
@@ -76,12 +93,13 @@ def choose_split_column(
     told = parse_split_values(values)
     meanings = {**SPLIT_NAMES, **told}
     if given is None:
-        name, notices = _recognised(table, meanings, taken, told=bool(told))
+        name, notices = _recognised(table, meanings, taken, told=_as_given(values))
     else:
         name, notices = _asked_for(table, given), []
     if name is not None:
         _refuse_absent(table, name, told)
-        return SplitColumn(name=name, meanings=meanings), notices
+        found = SplitColumn(name=name, meanings=meanings, told=_as_given(values), asked_for=given is not None)
+        return found, notices
     if told:
         raise DataError(
             "The values of a split column are told, but no column is used as one. Name it (--split-column, in Python "
@@ -123,6 +141,11 @@ def _pairs(given: str | Mapping[Any, str]) -> Iterator[tuple[str, str]]:
         yield split, value
 
 
+def _as_given(values: SplitValues) -> dict[str, str]:
+    """Value by value, as they were written, what it was said to mean."""
+    return {value.strip(): split.strip() for split, value in _pairs(values)} if values is not None else {}
+
+
 def _asked_for(table: pd.DataFrame, given: str) -> str | None:
     if given not in table.columns:
         if given.strip().lower() == NONE:
@@ -136,7 +159,7 @@ def _asked_for(table: pd.DataFrame, given: str) -> str | None:
 
 
 def _recognised(
-    table: pd.DataFrame, meanings: Mapping[str, str], taken: Collection[str], *, told: bool
+    table: pd.DataFrame, meanings: Mapping[str, str], taken: Collection[str], *, told: Mapping[str, str]
 ) -> tuple[str | None, list[str]]:
     """A column that is called like a split and names training rows; and what must be said of others.
 
@@ -148,13 +171,23 @@ def _recognised(
     if told and len(called) == 1:
         return called[0], []
     if not naming:
-        return None, [_unused(column, held[column]) for column in called]
+        return None, [_unused(column, held[column], told) for column in called]
     found, *others = naming
     return found, [_choice(found, others)] if others else []
 
 
-def _unused(column: str, held: list[str]) -> str:
-    return f"Column '{column}' is not used: it names no training rows, only {listed(held)}. {_WHICH}"
+def _unused(column: str, held: list[str], told: Mapping[str, str]) -> str:
+    return f"Column '{column}' is not used: it names no training rows, only {listed(held)}. {_which(told)}"
+
+
+def _which(told: Mapping[str, str]) -> str:
+    """How to say what values mean that are too many, or too long, to be written here."""
+    given = f"{shlex.quote(write_split_values(told))}," if told else ""
+    in_python = {**told, "VALUE": "train"}
+    return (
+        f"Say what they are with --split-values {given}train=VALUE,dev=VALUE,test=VALUE (skip=VALUE leaves rows out), "
+        f"in Python split_values={in_python}."
+    )
 
 
 def _choice(found: str, others: list[str]) -> str:
@@ -174,17 +207,6 @@ def _refuse_absent(table: pd.DataFrame, column: str, told: Mapping[str, str]) ->
         raise DataError(
             f"Split values are told that column '{column}' does not hold: {listed(absent)}. It holds {listed(held)}."
         )
-
-
-def _way_out(held: list[str], trained: bool) -> str:
-    """How to say what a few values mean, as it is typed; those that nobody would type are left to the reader."""
-    short = [value for value in held if len(value) <= MOST_LETTERS and value.isprintable()]
-    if short != held or len(held) > (MOST_VALUES if trained else 1):
-        return _WHICH
-    told = dict.fromkeys(held, SKIP if trained else "train")
-    others = "train, dev or test in place of skip" if trained else "dev, test or skip in place of train"
-    option = shlex.quote(write_split_values(told))
-    return f"Say what that is with --split-values {option} (or {others}), in Python split_values={told}."
 
 
 def _written(values: "pd.Series[Any]") -> "pd.Series[Any]":

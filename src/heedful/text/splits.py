@@ -1,6 +1,8 @@
 """From a table to the three splits: rows that cannot be used, classes, splits read or made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,13 +11,22 @@ from numpy.typing import NDArray
 from heedful.errors import DataError
 from heedful.text.columns import LABEL_COLUMNS, TEXT_COLUMNS, choose_column, listed, name_of
 from heedful.text.corpus import SPLITS, Labelled
+from heedful.text.hold_out import HELD_OUT_SHARE, NEAR_SHARE, Objects, hold_out
 from heedful.text.readers import writable
 from heedful.text.split_columns import SKIP, SplitColumn, SplitValues, choose_split_column
 
-HELD_OUT_SHARE = 0.1
 FEWEST_ROWS = 10
+HELD_OUT = ("test", "dev")
+"""The splits that are drawn where they are missing, in this order."""
+
 MOST_CLASSES = 0.5
 """A label column with more different values than this share of the rows holds no classes."""
+
+NO_LABEL = frozenset(("nan", "-nan", "null", "n/a", "<na>", "#n/a", "#na", "nat"))
+"""What programs write, and people, where there is no label; in any case of letters."""
+
+PERHAPS_NO_LABEL = frozenset(("none", "na"))
+"""What may be written for no label, and is a class in many data: taken for one, and said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +48,7 @@ def label_rows(
     label_column: str | None,
     split_column: str | None,
     split_values: SplitValues = None,
+    missing_labels: str = "skip",
 ) -> Labelling:
     """Find the columns, leave out rows that hold no text or no label, number the classes."""
     table = table.set_axis([str(column) for column in table.columns], axis=1).reset_index(drop=True)
@@ -44,7 +56,7 @@ def label_rows(
     labels_in, of_labels = choose_column(table, label_column, LABEL_COLUMNS, "label", taken=texts_in)
     splits_in, of_splits = choose_split_column(table, split_column, split_values, taken=(texts_in, labels_in))
     wanted, skipped = _wanted(table, splits_in)
-    kept, left_out = _usable(wanted, texts_in, labels_in)
+    kept, left_out = _usable(wanted, texts_in, labels_in, words_kept=_keeps(missing_labels))
     names = [name_of(value) for value in kept[labels_in]]
     class_names = _classes(names, labels_in)
     number = {name: place for place, name in enumerate(class_names)}
@@ -82,22 +94,61 @@ def _classes(names: list[str], column: str) -> list[str]:
     return found
 
 
-def _usable(table: pd.DataFrame, text: str, label: str) -> tuple[pd.DataFrame, list[str]]:
+def _keeps(missing_labels: str) -> bool:
+    """Whether words for no label are classes."""
+    if missing_labels not in ("skip", "keep"):
+        raise DataError(
+            f"Rows labelled by a word such as NaN are told by skip or keep (missing_labels), not '{missing_labels}'."
+        )
+    return missing_labels == "keep"
+
+
+def _usable(table: pd.DataFrame, text: str, label: str, *, words_kept: bool) -> tuple[pd.DataFrame, list[str]]:
     _refuse_lists(table, label)
     texts = table[text]
     nul = texts.map(lambda value: isinstance(value, str) and "\0" in value).astype(bool)
     empty = texts.map(lambda value: not isinstance(value, str) or not value.strip()).astype(bool)
     unlabelled = table[label].isna() | table[label].map(lambda value: not str(value).strip()).astype(bool)
+    said = table[label].map(_says_nothing).astype(bool) & ~unlabelled & (not words_kept)
     reasons = {
         f"column '{text}' holds no text": empty,
         f"column '{text}' holds NUL bytes": nul & ~empty,
         f"column '{label}' holds no label": unlabelled & ~empty & ~nul,
+        _of_words(table.loc[said, label], label): said & ~empty & ~nul,
     }
     notices = [_left_out(int(rows.sum()), why) for why, rows in reasons.items() if rows.any()]
-    kept = table[~(empty | nul | unlabelled)]
+    kept = table[~(empty | nul | unlabelled | said)]
+    notices += [] if words_kept else _perhaps_no_label(kept[label], label)
     if kept.empty:
         raise DataError(" ".join(["No row has both a text and a label.", *notices]))
     return kept, notices
+
+
+def _says_nothing(value: object) -> bool:
+    """Whether a label is a word for none."""
+    return isinstance(value, str) and value.strip().casefold() in NO_LABEL
+
+
+def _perhaps_no_label(labels: "pd.Series[Any]", column: str) -> list[str]:
+    """What is taken for a class though it might say that there is none."""
+    words = [value.strip() for value in labels if isinstance(value, str)]
+    found = [word for word in words if word.casefold() in PERHAPS_NO_LABEL]
+    if not found:
+        return []
+    named = listed(sorted(set(found)))
+    return [
+        f"Column '{column}' holds {named} in {len(found):,} row{'s' if len(found) > 1 else ''}, taken for a class. If "
+        "that means that there is no label, remove these rows."
+    ]
+
+
+def _of_words(labels: "pd.Series[Any]", column: str) -> str:
+    """Why rows are left out that are labelled so, and how to keep them."""
+    words = listed(sorted({name_of(value) for value in labels})) if len(labels) else ""
+    return (
+        f"column '{column}' holds {words}, which is taken for no label. If it is a class, keep it with "
+        "--missing-labels keep, in Python missing_labels='keep'"
+    )
 
 
 def _left_out(count: int, why: str) -> str:
@@ -124,6 +175,25 @@ def _ordered(names: set[str]) -> list[str]:
 
 def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], list[str]]:
     """The three splits: those the table names, and the missing ones drawn from the training rows."""
+    _refuse_few(labelling)
+    texts, labels = np.array(labelling.texts, dtype=object), np.array(labelling.labels)
+    given = np.array(labelling.splits or ["train"] * len(texts), dtype=object)
+    missing = [split for split in HELD_OUT if not (given == split).any()]
+    assigned = hold_out(given, texts, labels, missing, np.random.default_rng(seed))
+    notices = [
+        *(notice for split in HELD_OUT for notice in _origin(split, texts, assigned, missing, seed)),
+        *_absent(
+            labelling,
+            assigned,
+            missing,
+            f": a class is drawn from if it has {len(missing) + 1} different texts of its own",
+        ),
+        *_absent(labelling, assigned, [split for split in HELD_OUT if split not in missing]),
+    ]
+    return {split: _rows(labelling, np.flatnonzero(assigned == split)) for split in SPLITS}, notices
+
+
+def _refuse_few(labelling: Labelling) -> None:
     if len(labelling.texts) < FEWEST_ROWS:
         raise DataError(f"At least {FEWEST_ROWS} labelled texts are needed, there are {len(labelling.texts)}.")
     distinct = len(set(labelling.texts))
@@ -132,46 +202,41 @@ def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], lis
             f"The {len(labelling.texts)} texts are copies of {distinct}; copies stay in one split, so that training, "
             f"dev and test need {len(SPLITS)} different ones at least."
         )
-    texts = np.array(labelling.texts, dtype=object)
-    assigned = np.array(labelling.splits or ["train"] * len(texts), dtype=object)
-    notices = []
-    rng = np.random.default_rng(seed)
-    for split in ("test", "dev"):
-        if not (assigned == split).any():
-            assigned = _hold_out(assigned, texts, np.array(labelling.labels), split, rng)
-            notices.append(
-                f"The {split} split was drawn from the training rows (stratified, {HELD_OUT_SHARE:.0%}, seed {seed})."
-            )
-        elif shared := int(pd.Index(texts[assigned == split]).isin(texts[assigned == "train"]).sum()):
-            occur = "text also occurs" if shared == 1 else "texts also occur"
-            notices.append(f"{shared:,} {split} {occur} in the training split.")
-    return {split: _rows(labelling, np.flatnonzero(assigned == split)) for split in SPLITS}, notices
 
 
-def _hold_out(
-    assigned: NDArray[np.object_],
-    texts: NDArray[np.object_],
-    labels: NDArray[np.int64],
-    split: str,
-    rng: np.random.Generator,
-) -> NDArray[np.object_]:
-    """Move a share of each class from train to another split.
+def _origin(split: str, texts: Objects, assigned: Objects, missing: Sequence[str], seed: int) -> list[str]:
+    """How a split was drawn, or, of one that is given, what it shares with the training."""
+    if split in missing:
+        drawn = f"The {split} split was drawn from the training rows (stratified, {HELD_OUT_SHARE:.0%}, seed {seed})."
+        return [drawn + _real_share(split, assigned, missing)]
+    shared = int(pd.Index(texts[assigned == split]).isin(texts[assigned == "train"]).sum())
+    occur = "text also occurs" if shared == 1 else "texts also occur"
+    return [f"{shared:,} {split} {occur} in the training split."] if shared else []
 
-    Copies of a text move together, a text with two labels stays, and so does the last training text of a class.
-    """
-    training = assigned == "train"
-    owners = pd.Series(labels[training]).groupby(texts[training], sort=False).agg(["first", "nunique"])
-    movable = owners.loc[owners["nunique"] == 1, "first"]
-    chosen: list[str] = []
-    for label in np.unique(labels):
-        own = rng.permutation(movable.index[movable == label].to_numpy(copy=True))
-        chosen += own[: min(round(len(own) * HELD_OUT_SHARE), max(0, len(own) - 1))].tolist()
-    if not chosen and len(movable):  # every class is too small for a share: the largest gives one text
-        largest = movable.value_counts().index[0]
-        chosen = [rng.permutation(movable.index[movable == largest].to_numpy(copy=True))[0]]
-    drawn = assigned.copy()
-    drawn[training & pd.Index(texts).isin(chosen)] = split
-    return drawn
+
+def _real_share(split: str, assigned: Objects, missing: Sequence[str]) -> str:
+    """How much was drawn, where that is not what was asked for."""
+    pool = ["train", *missing[missing.index(split) :]]
+    share = float((assigned == split).sum() / np.isin(assigned, pool).sum())
+    if abs(share - HELD_OUT_SHARE) <= NEAR_SHARE:
+        return ""
+    return f" It has {share:.0%} of them, as copies of a text stay together and classes are to be in every split."
+
+
+def _absent(labelling: Labelling, assigned: Objects, splits: Sequence[str], why: str = "") -> list[str]:
+    """Which classes some of the splits do not have."""
+    labels = np.array(labelling.labels)
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for split in splits:
+        present = set(labels[assigned == split].tolist())
+        names = tuple(name for number, name in enumerate(labelling.class_names) if number not in present)
+        lacking.setdefault(names, []).append(split)
+    return [_lack(names, without) + f"{why}." for names, without in lacking.items() if names]
+
+
+def _lack(names: Sequence[str], splits: Sequence[str]) -> str:
+    verb = "split lacks" if len(splits) == 1 else "splits lack"
+    return f"The {' and '.join(splits)} {verb} the {'class' if len(names) == 1 else 'classes'} {listed(names)}"
 
 
 def _rows(labelling: Labelling, rows: NDArray[np.int64]) -> Labelled:

@@ -1,0 +1,72 @@
+"""Commands whose output nobody reads to its end: they stop without a word."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from heedful.text.datasets import load_corpus
+from tests import commands
+
+ENDED_BY_A_CLOSED_PIPE = 141
+
+
+def call_unread(*arguments: object, errors: bool = False) -> tuple[int, str]:
+    """Exit code and stderr of a command whose standard output (and errors, too) is a pipe without a reader."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*commands.COMMAND, *map(str, arguments)],
+        stdout=writing,
+        stderr=writing if errors else subprocess.PIPE,
+        text=True,
+        timeout=300,
+        env=commands.environment(),
+    )
+    os.close(writing)
+    return done.returncode, done.stderr or ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["--help"],
+        ["data", "list"],
+        ["data", "list", "--json"],
+        ["data", "stats", "synthetic-1"],
+        ["doctor"],
+        ["runs", "list", "--store", "nowhere"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_nobody_reads_ends_quietly(arguments: list[str]) -> None:
+    assert call_unread(*arguments) == (ENDED_BY_A_CLOSED_PIPE, "")
+
+
+def test_a_long_output_is_cut_where_the_reader_goes_away(tmp_path: Path) -> None:
+    """Far more than a pipe holds, of which one line is read."""
+    path = tmp_path / "many.csv"
+    path.write_text("text,label\n" + "".join(f"word{row},class {row % 5000}\n" for row in range(20_000)), "utf-8")
+    assert load_corpus(path).classes == 5000
+    command = [*commands.COMMAND, "data", "stats", str(path), "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=commands.environment()
+    ) as started:
+        assert started.stdout is not None
+        assert started.stderr is not None
+        assert started.stdout.readline() == "{\n"
+        started.stdout.close()
+        assert started.stderr.read() == ""
+        assert started.wait(timeout=300) == ENDED_BY_A_CLOSED_PIPE
+
+
+def test_an_error_that_nobody_reads_ends_quietly_too() -> None:
+    assert call_unread("train", "nowhere.csv", errors=True) == (ENDED_BY_A_CLOSED_PIPE, "")
+
+
+def test_an_error_is_said_although_nobody_reads_the_output() -> None:
+    code, said = call_unread("train", "nowhere.csv")
+    assert code == 1
+    assert said.startswith("heedful: There is no file 'nowhere.csv'.")
