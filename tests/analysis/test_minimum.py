@@ -105,7 +105,6 @@ def test_whole_numbers_find_as_few_as_floating_point(
     trace, same = (make(seed, instances=20, longest=9) for _ in range(2))
     expected = minimum_flips(trace)
     monkeypatch.setattr(minimum, "rounding", lambda lengths: lengths.double() + 1e6)
-    monkeypatch.setattr(minimum, "SMALLEST_SHARE", 4.0)
     assert counts(minimum_flips(same)) == counts(expected)
 
 

@@ -13,8 +13,8 @@ from heedful.compiled import compiled
 NEVER = LAST = np.iinfo(np.int64).max
 UNKNOWN = -1
 FEW, LANES, FAR = 64, 4, 1000
-TOGETHER = 9.0
-"""Eight times what all weights of an instance may sum to, and room to spare."""
+TOGETHER = 1.01
+"""What all weights of an instance may sum to, and room to spare."""
 
 ROOM = 1.001
 """Losses larger than this times all gains of a class can never be made up for."""
@@ -225,12 +225,17 @@ def relative(losses, exponents):
 
 @compiled
 @no_type_check
-def unreliable(mantissas, exponents, margins, top, vanishing):
-    """The weight, relative to 2^top, of the units whose margins have lost their digits."""
+def uncertain(losses, gain, fuzz, mantissas, exponents, top, polarity, bias, y, k):
+    """The weight, relative to 2^top, of the units that can remain and may tip a balance.
+
+    A loss that is exactly zero tips none, but if class k comes first: it wins a tie.
+    """
     found = 0.0
-    for i in range(len(margins)):
-        if abs(margins[i]) < vanishing:
-            found += mantissas[i] * power_of_two(exponents[i] - top)
+    for i in range(len(losses)):
+        weight = mantissas[i] * power_of_two(exponents[i] - top)
+        idle = y < k and polarity[i, y] == polarity[i, k] and bias[y] == bias[k]
+        if losses[i] <= max(ROOM * gain, fuzz * weight) and not idle:
+            found += weight
     return found
 
 
@@ -268,7 +273,7 @@ def minimum_sets(
     chosen,
     slacks,
     doubts,
-    vanishing,
+    fuzz,
     mantissas,
     exponents,
     polarity,
@@ -283,8 +288,9 @@ def minimum_sets(
     `after` is the class after the erasure, or UNKNOWN where rounding could decide.
 
     With c_i^k = α_i (z_ik − z_iy + b_k − b_y) class k gets ahead when all gains and so many of the smallest losses
-    remain as stay below them. Losses beyond all gains never remain, so only the smallest ones are sorted. Margins below
-    `vanishing` have lost their digits: where their weight could matter beside the gains the row is doubtful.
+    remain as stay below them. Losses beyond all gains never remain, so only the smallest ones are sorted. A loss is
+    known up to `fuzz` times its weight, and sums up to `slacks[r]` times all gains: where more than that is at stake
+    the row is doubtful.
     """
     classes, bias_class = len(bias), np.argmax(bias)
     longest = 0
@@ -295,10 +301,10 @@ def minimum_sets(
         begin, end, y = offsets[rows[r]], offsets[rows[r] + 1], chosen[r]
         n, flat = end - begin, True
         for i in range(n):
-            weight, own = mantissas[begin + i], polarity[begin + i, y]
+            weight, chosen_score = mantissas[begin + i], polarity[begin + i, y]
             flat &= exponents[begin + i] == 0
             for k in range(classes):
-                losses[k, i] = weight * ((own - polarity[begin + i, k] + (bias[y] - bias[k])) * scale)
+                losses[k, i] = weight * ((chosen_score - polarity[begin + i, k] + (bias[y] - bias[k])) * scale)
         most, best, largest_kept, kept_ties = -1, y, 0.0, 0
         for k in range(classes):
             if k == y:
@@ -308,14 +314,16 @@ def minimum_sets(
             for i in range(n):
                 gain -= min(losses[k, i], 0.0)
                 free += losses[k, i] <= 0
-            if not flat or gain <= TOGETHER * vanishing:
-                margins = (polarity[begin:end, y] - polarity[begin:end, k] + (bias[y] - bias[k])) * scale
-                lost = unreliable(mantissas[begin:end], exponents[begin:end], margins, top, vanishing)
-                doubtful[r] |= lost > 0 and 8 * vanishing * lost >= gain
+            slack = fuzz * TOGETHER + slacks[r] * gain
+            if not flat or gain <= slack:
+                own = mantissas[begin:end], exponents[begin:end], polarity[begin:end]
+                weight = uncertain(losses[k, :n], gain, fuzz, own[0], own[1], top, own[2], bias, y, k)
+                slack = fuzz * weight + slacks[r] * gain
+                doubtful[r] |= weight > 0 and gain <= slack
             if gain <= 0:
                 continue
             count = smallest(losses[k, :n], gain, small)
-            slack, total, kept = slacks[r] * gain, -gain, 0
+            total, kept = -gain, 0
             while kept < count and total + small[kept] < -slack:
                 total += small[kept]
                 kept += 1
@@ -336,5 +344,13 @@ def minimum_sets(
                 kept_ties -= 1
             else:
                 erased[begin + i] = loss > 0 and loss >= largest_kept
-        own = mantissas[begin:end], exponents[begin:end], polarity[begin:end]
-        after[r] = winner_without(erased[begin:end], own[0], own[1], own[2], bias, scale, doubts[r], sums)
+        after[r] = winner_without(
+            erased[begin:end],
+            mantissas[begin:end],
+            exponents[begin:end],
+            polarity[begin:end],
+            bias,
+            scale,
+            doubts[r],
+            sums,
+        )

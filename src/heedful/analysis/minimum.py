@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heedful.analysis import loops
@@ -30,8 +30,8 @@ from heedful.analysis.decisions import (
 from heedful.errors import InputError
 from heedful.traces import Trace
 
-# Differences of polarity scores below this share of their magnitude have lost digits: such instances are done exactly.
-SMALLEST_SHARE = 2.0**-26
+FUZZ = 16 * EPSILON
+"""How far a difference of polarity scores may be off, relative to the largest of them."""
 
 
 @one_thread()
@@ -132,27 +132,22 @@ def minimum_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], Int[Tensor, " in
 def _summed_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], list[int], Int[Tensor, " instances"]]:
     """The minimum sets by floating point, the instances that it leaves doubtful, and the classes after the erasure."""
     rows, scale = np.arange(len(trace)), unit_scale(trace)
-    limits = decisions(trace), _slack(trace.lengths), rounding(trace.lengths) * magnitude(trace) * scale
+    limits = decisions(trace), 4 * rounding(trace.lengths), rounding(trace.lengths) * magnitude(trace) * scale
     offsets, polarity, bias, *own = (
         tensor.numpy(force=True) for tensor in (trace.offsets, trace.polarity_scores, trace.bias, *limits)
     )
-    weights, vanishing = weight_powers(trace), SMALLEST_SHARE * magnitude(trace) * scale
+    weights, fuzz = weight_powers(trace), FUZZ * magnitude(trace) * scale
     marks, doubtful = np.zeros(len(polarity), np.bool_), np.zeros(len(trace), np.bool_)
     after = np.full(len(trace), loops.UNKNOWN)
 
     def mark(some: slice) -> None:
         results = marks, doubtful[some], after[some]
         limited = (array[some] for array in own)
-        loops.minimum_sets(offsets, rows[some], *limited, vanishing, *weights, polarity, bias, scale, *results)
+        loops.minimum_sets(offsets, rows[some], *limited, fuzz, *weights, polarity, bias, scale, *results)
 
     each(mark, shares_of_rows(len(trace), len(marks)))
     erased, classes = (torch.from_numpy(array).to(trace.offsets.device) for array in (marks, after))
     return erased, np.flatnonzero(doubtful).tolist(), classes
-
-
-def _slack(lengths: Int[Tensor, " rows"]) -> Float[Tensor, " rows"]:
-    """How far such sums may be off, relative to all gains: rounding, and the digits lost in m_ik."""
-    return 16 * EPSILON / SMALLEST_SHARE + 4 * rounding(lengths)
 
 
 def _exact_minimum(trace: Trace, instance: int) -> Int[Tensor, " erased"]:
