@@ -56,6 +56,23 @@ def move_into_place(source: Path, target: Path) -> None:
         source.replace(target)
 
 
+def is_last_copy(path: Path) -> bool:
+    """Whether a folder was moved aside to be replaced, and nothing is in its place: its process was killed."""
+    return path.suffix == ".old" and path.is_dir() and not (path.parent / _own_name(path)).exists()
+
+
+def restore_moved_aside(folder: Path, names: str) -> None:
+    """Move such folders back, those whose names match; nobody else may be replacing them."""
+    for path in folder.glob(f".{names}.????????.old"):
+        if is_last_copy(path):
+            path.replace(path.parent / _own_name(path))
+
+
+def _own_name(aside: Path) -> str:
+    """The name of what `_beside` is beside."""
+    return aside.name.removeprefix(".").rsplit(".", 2)[0]
+
+
 def remove_folder(path: Path) -> None:
     """Remove a folder that others may be reading: it disappears at once, then its content is deleted."""
     hidden = _beside(path, "old")

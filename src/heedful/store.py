@@ -14,18 +14,20 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import StoreBusy, StoreError
 from heedful.files import (
+    is_last_copy,
     is_locked,
     locked,
     make_folder,
     move_into_place,
     read_json,
     remove_folder,
+    restore_moved_aside,
     sync,
     unwritable,
     write_json,
@@ -120,13 +122,19 @@ class Store:
         """Where an unfinished run keeps its checkpoint."""
         return self.root / ".work" / digest[:PREFIX]
 
-    def lock(self, digest: str, *, wait: bool = True) -> AbstractContextManager[None]:
-        """Nobody else computes, replaces or removes this run inside the block."""
+    @contextmanager
+    def lock(self, digest: str, *, wait: bool = True) -> Iterator[None]:
+        """Nobody else computes, replaces or removes this run inside the block.
+
+        A run that a process had moved aside to replace it, and did not live to, is there again.
+        """
         self.check()
         make_folder(self.root)
         if not (self.root / MARK).is_file():
             write_json(self.root / MARK, {"format": FORMAT})
-        return locked(self._lock_file(digest), f"Run {digest[:PREFIX]} of '{self.root}'", wait=wait)
+        with locked(self._lock_file(digest), f"Run {digest[:PREFIX]} of '{self.root}'", wait=wait):
+            restore_moved_aside(self.root, f"{digest[:PREFIX]}*")
+            yield
 
     def is_busy(self, digest: str) -> bool:
         """Whether a process computes the run at this moment."""
@@ -167,7 +175,8 @@ class Store:
         """
         self.check()
         index = self.index()
-        found = [path for path in self.root.glob(".*.????????.*") if _is_stale(path)]
+        found = [path for path in self.root.glob(".*.????????.*") if _is_stale(path) and not is_last_copy(path)]
+        found += [path for run in index.values() for path in run.rglob(".*.????????.part") if _is_stale(path)]
         for path in sorted((self.root / ".work").glob("*")):
             digest = path.name.removesuffix(".lock")
             if not self.is_busy(digest):
