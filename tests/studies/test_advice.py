@@ -120,7 +120,7 @@ def test_a_penalty_is_one_of_the_candidates_and_wins_on_equal_terms() -> None:
     words = advice_words(choose(table, texts=400, given=GIVEN), GIVEN)
     assert words == (
         "Of λ = 100, each without and with a penalty on VᵀW, take λ = 100 with a penalty on VᵀW of 0.001: dev accuracy "
-        "84.1%, and attention separates polar from neutral words with AUC 0.67 [0.62, 0.72]. No other does as well."
+        "84.1%, and attention separates polar from other words with AUC 0.67 [0.62, 0.72]. No other does as well."
     )
 
 

@@ -129,11 +129,7 @@ def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:
     missed = int((attended["erased"].isna() | (attended["erased"] == attended["units"])).sum())
     never = f" Along attention {missed:,} of these flip only when everything is erased, or never." if missed else ""
     firm = len(minimum) - len(resting)
-    others = (
-        f" {counted(firm, 'other decision')} rest on no part of the text: nothing less than all flips them."
-        if firm
-        else ""
-    )
+    others = f" {counted(firm, 'other decision')} can be flipped by nothing less than all." if firm else ""
     return (
         f"Erased from the largest attention weight on, {most:.1%} of a text's {unit} must go before the decision "
         f"flips; provably {least:.1%} are enough (medians over {counted(len(resting), 'text')}).{never}{others}"
