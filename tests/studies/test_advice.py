@@ -129,7 +129,7 @@ def test_what_is_not_clearly_above_chance_is_never_recommended() -> None:
     found = choose(table, texts=400, given=GIVEN)
     assert not found["chosen"].any()
     assert advice_words(found, GIVEN) == (
-        "Of λ = 1, 10, none is recommended: of the accurate ones none has attention that separates polar from neutral "
+        "Of λ = 1, 10, none is recommended: of the accurate ones none has attention that separates polar from other "
         "words clearly better than chance (at best AUC 0.52 [0.47, 0.57], chance is 0.50)."
     )
 

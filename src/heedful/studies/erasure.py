@@ -67,6 +67,8 @@ class Erasure:
     """Of a hierarchical model, what it attends to within sentences."""
     unknown: int = 0
     """How many of its words the vocabulary does not hold."""
+    tied: bool = False
+    """Whether nothing but the order of the classes decides when everything is erased: the bias prefers none."""
 
     def summary(self) -> dict[str, Any]:
         exact = {"minimum": {"positions": self.minimum, "flipped_to": self.minimum_to}} if self.inputs is None else {}
@@ -76,6 +78,7 @@ class Erasure:
             "unknown_words": self.unknown,
             "units": list(self.units),
             "predicted": self.predicted,
+            "tied_when_all_is_erased": self.tied,
             "rankings": [vars(course) for course in self.courses],
             **exact,
             **inner,
@@ -98,6 +101,7 @@ def erase_text(model: Classifier, text: str, *, inputs: str | None = None, seed:
         text=text,
         words=word_weights(model, split, 0) if model.hierarchical else None,
         unknown=int((split.tokens.numbers == 0).sum()),
+        tied=int((found.bias == found.bias.max()).sum()) > 1,
     )
     if inputs is not None:
         tables = {
@@ -138,6 +142,8 @@ def print_erasure(erasure: Erasure, console: Console | None = None, *, everythin
     few = f"; with {LOOKS} looks at so many units it is an upper bound" if bound else ""
     decided = f"decision: {erasure.predicted}; in ⟦brackets⟧: {how} until it flips, in that order{few}"
     screen.print(printable(decided), markup=False)
+    if erasure.tied and any(course.erased in (None, len(erasure.units)) for course in erasure.courses):
+        screen.print("when all is erased there is a tie, which goes to the first class", markup=False)
     if erasure.unknown:
         screen.print(f"{erasure.unknown:,} of its words are not in the model's vocabulary", markup=False)
     most = len(erasure.units) if everything else MOST_WORDS if erasure.words is None else MOST_SENTENCES
