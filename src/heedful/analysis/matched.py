@@ -12,7 +12,7 @@ OCTAVE = np.log(2.0)
 """Words of one stratum differ in frequency by a factor of two, or by more where one side has none nearer."""
 
 ALIKE = 1e-9
-"""Values whose difference is smaller, relative to their spread, are equal: it is rounding."""
+"""Values that differ by less of the largest of them are equal: it is rounding."""
 
 Strata = list[tuple[Numbers, Numbers]]
 """The values of both sides in each stratum."""
@@ -57,8 +57,8 @@ def _strata(higher: Numbers, lower: Numbers, at_higher: Numbers, at_lower: Numbe
     own, other = _numbered(at_higher, at_lower)
     shared = np.intersect1d(own, other)
     slope = _slope(lower, at_lower, other, shared)
-    freed = _rounded(np.concatenate([higher - slope * at_higher, lower - slope * at_lower]))
-    ones, others = freed[: len(higher)], freed[len(higher) :]
+    grain = ALIKE * max(float(np.abs(higher).max()), float(np.abs(lower).max(initial=0.0)), np.finfo(np.float64).tiny)
+    ones, others = (np.round((side - slope * at) / grain) for side, at in ((higher, at_higher), (lower, at_lower)))
     return [(ones[own == number], others[other == number]) for number in shared]
 
 
@@ -85,13 +85,6 @@ def _slope(values: Numbers, at: Numbers, strata: Numbers, shared: Numbers) -> fl
         apart = at[some] - at[some].mean()
         above, below = above + float(apart @ values[some]), below + float(apart @ apart)
     return above / below if below > 0 else 0.0
-
-
-def _rounded(values: Numbers) -> Numbers:
-    """Values that are equal but for rounding, made equal."""
-    grain = ALIKE * (float(np.abs(values).max()) or 1.0)
-    rounded: Numbers = np.round(values / grain)
-    return rounded
 
 
 def _places(one: Numbers, other: Numbers) -> tuple[tuple[Numbers, Numbers], int]:
