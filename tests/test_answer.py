@@ -11,7 +11,7 @@ from heedful.claims.answer import answer
 from tests.verdicts import verdict
 
 DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
-CORPUS, DECISION = ("C1", "C2", "C8b"), ("S6", "S13")
+CORPUS, DECISION = ("C1", "C2b", "C8c"), ("S6", "S13")
 GUIDES = ("S5", "S14")
 SPEAKING = (*CORPUS, *DECISION, *GUIDES)
 
@@ -71,16 +71,16 @@ def test_every_combination_of_verdicts_present_or_not_has_its_sentences() -> Non
             "single text.",
         ),
         (
-            {"C2": "no"},
+            {"C2b": "no"},
             "In part: attention finds what decided a single text, but across the corpus it does not point at the words "
             "that decide.",
         ),
         (
-            {"C8b": "no", "S6": "no"},
+            {"C8c": "no", "S6": "no"},
             "No: attention does not point at the words that decide, neither across the corpus nor in single decisions.",
         ),
         (
-            {"C2": "not shown", "S6": "not shown"},
+            {"C2b": "not shown", "S6": "not shown"},
             "Not shown: the evidence does not tell whether attention points at what decides.",
         ),
         (
@@ -96,7 +96,7 @@ def test_headlines(changes: dict[str, Decision], headline: str) -> None:
 
 def test_claims_that_say_they_do_not_know_are_not_heard_as_a_lean() -> None:
     """Both claims behind it say "too few words to tell": nothing may be said of where attention leans."""
-    found = answer(verdicts(**{**ALL_YES, "C2": "not shown", "C8b": "not shown", "S13": "no"}))
+    found = answer(verdicts(**{**ALL_YES, "C2b": "not shown", "C8c": "not shown", "S13": "no"}))
     assert found.question("corpus").decision == "not shown"
     assert "lean" not in found.headline
     assert found.headline.startswith("No: attention does not find what decided a single text; whether")
@@ -105,19 +105,19 @@ def test_claims_that_say_they_do_not_know_are_not_heard_as_a_lean() -> None:
 def test_the_same_is_joined_by_and_something_else_by_but() -> None:
     both = answer(verdicts(**ALL_YES)).question("corpus").words
     assert both == (
-        "Words that belong to a class get larger attention scores than words that belong to none and on unseen text "
+        "Words that belong to a class get larger attention scores than others that are as frequent and on unseen text "
         "they get more of the attention."
     )
-    assert ", but on unseen text they do not" in answer(verdicts(**{**ALL_YES, "C8b": "no"})).question("corpus").words
+    assert ", but on unseen text they do not" in answer(verdicts(**{**ALL_YES, "C8c": "no"})).question("corpus").words
 
 
 def test_what_to_use_instead_rests_on_what_was_measured() -> None:
     assert answer(verdicts(**ALL_YES)).instead == ()
-    words, decision = answer(verdicts(**{**ALL_YES, "C2": "no", "S13": "no"})).instead
+    words, decision = answer(verdicts(**{**ALL_YES, "C2b": "no", "S13": "no"})).instead
     assert words.startswith("To explore the corpus, read the polarity scores")
     assert decision.startswith("To explain one decision, read the contributions α·z")
     assert "`heedful erase` shows the provably smallest set that flips it." in decision
-    assert len(answer(verdicts(C1="no", C2="no", S6="no", S13="no")).instead) == 1  # nothing sound to explore
+    assert len(answer(verdicts(C1="no", C2b="no", S6="no", S13="no")).instead) == 1  # nothing sound to explore
 
 
 def test_where_most_decisions_rest_on_no_part_of_their_text_nothing_is_said_of_decisions() -> None:
@@ -143,9 +143,9 @@ def test_sentences_have_the_weights_in_a_hierarchical_model() -> None:
 
 
 def test_a_hierarchical_model_has_no_weights_of_words_and_still_an_answer() -> None:
-    known = {claim: decision for claim, decision in ALL_YES.items() if claim != "C8b"}
+    known = {claim: decision for claim, decision in ALL_YES.items() if claim != "C8c"}
     found = answer(verdicts(**known)).question("corpus")
-    assert (found.decision, found.rests_on) == ("yes", ("C1", "C2"))
+    assert (found.decision, found.rests_on) == ("yes", ("C1", "C2b"))
 
 
 def test_the_answer_is_plain_data_and_speaks_of_known_claims() -> None:
@@ -187,11 +187,15 @@ def test_what_does_not_hold_of_the_decisions_for_every_class_is_no_yes() -> None
     apart = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "no"})
     assert apart.question("decision").decision == "not shown"
     assert apart.question("decision").words.endswith(
-        "It is not the same of the decisions for every class: yes for good; no for bad."
+        "It is not the same of the decisions for every class: yes for “good”; no for “bad”."
     )
-    assert apart.headline.endswith("is not shown. In decisions for good it does find it.")
+    assert apart.headline.endswith("is not shown. What decided for “good” it does find.")
     unsure = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "not shown"}).question("decision")
-    assert (unsure.decision, unsure.words.endswith("not shown for bad.")) == ("yes", True)
+    whole = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "not shown"})
+    assert whole.headline.endswith("single decisions. Of decisions for “bad” alone it is not shown.")
+    refuted = answer(verdicts(**{**ALL_YES, "S13": "no"}), classes={"good": "yes", "bad": "no"})
+    assert refuted.headline.endswith("Decisions for “good” are an exception: what decided those it finds.")
+    assert (unsure.decision, unsure.words.endswith("not shown for “bad”.")) == ("yes", True)
 
 
 def test_the_answer_says_what_it_is_of() -> None:

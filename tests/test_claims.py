@@ -8,6 +8,7 @@ from heedful.claims import CLAIMS, judge, verdict_table
 from heedful.claims.model import outcomes
 from heedful.claims.scores import right_signs
 from heedful.errors import UnknownName
+from heedful.studies.examine import ON_WORDS
 from heedful.traces import Trace
 
 
@@ -18,18 +19,23 @@ def tokens(polar_attention: float, *, flip: int = 0, count: int = 100) -> pd.Dat
     polarity = np.concatenate([np.full(count, 2.0), np.full(count, -2.0), rng.normal(size=count)])
     polarity[:flip] *= -1
     attention = rng.normal(size=3 * count) + np.repeat([polar_attention, polar_attention, 0.0], count)
-    return pd.DataFrame(
-        {"group": groups, "polarity": polarity, "attention": attention, "weight": attention, "lift": attention}
-    )
+    table = {
+        "group": groups,
+        "polarity": polarity,
+        "attention": attention,
+        "weight": attention,
+        "lift": np.exp(attention),
+    }
+    return pd.DataFrame(table).assign(count=20, even=lambda rows: rows["group"] == "neutral", beyond_chance=True)
 
 
 def decisions(table: pd.DataFrame) -> dict[str, str]:
-    return {v.claim: v.decision for v in judge(("C1", "C2", "C8", "C8b"), {"tokens": table, "weights": table})}
+    return {v.claim: v.decision for v in judge(ON_WORDS, {"tokens": table, "weights": table})}
 
 
 def test_clear_data_decide_every_claim() -> None:
-    assert decisions(tokens(3.0)) == {"C1": "yes", "C2": "yes", "C8": "yes", "C8b": "yes"}
-    assert decisions(tokens(0.0, flip=80)) == {"C1": "no", "C2": "no", "C8": "no", "C8b": "no"}
+    assert decisions(tokens(3.0)) == dict.fromkeys(ON_WORDS, "yes")
+    assert decisions(tokens(0.0, flip=80)) == dict.fromkeys(ON_WORDS, "no")
 
 
 def test_numbers_near_the_line_are_undecided() -> None:
@@ -42,7 +48,7 @@ def test_no_polar_tokens_is_undecided_and_says_so() -> None:
     assert verdict.decision == "not shown"
     assert verdict.words == (
         "There are too few words to tell: 10 are needed that clearly belong to a class and 10 that clearly belong to "
-        "none. More texts would help, or fewer classes. There are 0 polar tokens."
+        "none. More texts may help, or fewer classes. There are 0 polar tokens."
     )
 
 
@@ -110,8 +116,13 @@ def test_an_unknown_claim_is_answered_with_the_nearest() -> None:
 
 def outcome_table(**classes: tuple[int, int]) -> pd.DataFrame:
     """Of each class so many texts right, of so many."""
-    rows = [(name, place < right) for name, (right, texts) in classes.items() for place in range(texts)]
-    return pd.DataFrame(rows, columns=["label", "right"])
+    names = list(classes)
+    rows = [
+        (name, name if place < right else names[names.index(name) - 1])
+        for name, (right, texts) in classes.items()
+        for place in range(texts)
+    ]
+    return pd.DataFrame(rows, columns=["label", "decision"])
 
 
 @pytest.mark.parametrize(
@@ -142,4 +153,22 @@ def test_outcomes_by_hand() -> None:
     trace = Trace.from_arrays(
         offsets=[0, 1, 2], attention_scores=[0.0, 0.0], polarity_scores=[2.0, -2.0], bias=[0.0], labels=[1, 1]
     )
-    assert outcomes(trace).to_dict("list") == {"label": [1, 1], "right": [True, False]}
+    assert outcomes(trace).to_dict("list") == {"label": [1, 1], "decision": [1, 0]}
+
+
+def test_copies_of_a_text_are_one_outcome() -> None:
+    trace = Trace.from_arrays(
+        offsets=[0, 1, 2, 3], attention_scores=[0.0] * 3, polarity_scores=[2.0, 2.0, -2.0], bias=[0.0], labels=[1, 1, 0]
+    )
+    assert trace.distinct.tolist() == [True, False, True]
+    assert outcomes(trace).to_dict("list") == {"label": [1, 0], "decision": [1, 0]}
+
+
+@pytest.mark.parametrize("sizes", [[20] * 10, [2] * 20, [100, 1, 1], [190, 10]])
+def test_guessing_is_hardly_ever_taken_for_learning(sizes: list[int]) -> None:
+    """Decisions that know nothing of the texts, of many classes and of rare ones: half a per cent is nominal."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    guesses = (rng.integers(0, len(sizes), len(labels)) for _ in range(60))
+    tables = (pd.DataFrame({"label": labels, "decision": guess}) for guess in guesses)
+    assert sum(judge(("M1",), {"outcomes": table})[0].decision == "yes" for table in tables) <= 2

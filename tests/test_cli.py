@@ -400,7 +400,7 @@ def test_an_audit_with_nothing_to_judge_is_undecided(call: Call, tiny: Path, tmp
     verdicts = {verdict["claim"]: verdict for verdict in said.json["verdicts"]}
     assert {verdicts[claim]["verdict"] for claim in ("C1", "C2", "C8", "C3")} == {"not shown"}
     assert verdicts["C1"]["value"] is None
-    assert "too few words are clearly polar or neutral" in said.json["advice"]["words"]
+    assert "too few words clearly belong to a class or to none" in said.json["advice"]["words"]
     assert "There are too few words to tell" in Path(said.json["report"]).read_text(encoding="utf-8")
 
 

@@ -287,10 +287,10 @@ def _print_notes(notices: "Iterable[str]") -> None:
 
 def _progress(settings: "RunSettings", corpus: "Corpus") -> "ProgressBar":
     """A bar that begins when the data are read: what is wrong with them is said without one."""
-
+    from heedful.studies.words import printable
     from heedful.training.progress import ProgressBar
 
-    return ProgressBar(settings.training.epochs, title=f"training on {corpus.name}")
+    return ProgressBar(settings.training.epochs, title=f"training on {printable(corpus.name)}")
 
 
 def main() -> None:

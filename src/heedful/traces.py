@@ -5,6 +5,7 @@
 Everything that is measured after training needs only the attention scores a, the polarity scores z and the bias b.
 """
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -197,6 +198,18 @@ class Trace:
         if self.labels is None:
             raise TraceError("This trace has no labels, so it has no accuracy. Give labels to Trace.from_arrays.")
         return float((self.predictions == self.labels).double().mean())
+
+    @cached_property
+    def distinct(self) -> Bool[Tensor, " instances"]:
+        """Whether no instance before this one has the same units: copies of a text are no evidence of their own."""
+        seen: set[bytes] = set()
+        marks = []
+        scores, polarity = self.attention_scores.numpy(force=True), self.polarity_scores.numpy(force=True)
+        for where in map(self.instance, range(len(self))):
+            content = hashlib.sha256(scores[where].tobytes() + polarity[where].tobytes()).digest()
+            marks.append(content not in seen)
+            seen.add(content)
+        return torch.tensor(marks, dtype=torch.bool, device=self.offsets.device)
 
     def instance(self, number: int) -> slice:
         """Where the units of one instance lie."""

@@ -18,24 +18,37 @@ def test_six_occurrences_in_one_text_are_worth_one_and_in_six_texts_six() -> Non
     assert found.tolist() == pytest.approx([1.0, 6.0, 16 / 10, 0.0])
 
 
-@pytest.mark.parametrize(("counts", "effective"), [([9, 1], 10), ([3, 7], 10), ([0, 4], 4), ([5, 5], 10)])
-def test_the_chance_of_a_word_is_that_of_an_exact_binomial_test(counts: list[int], effective: int) -> None:
-    sizes = np.array([0.25, 0.75])
-    tails = [binomtest(count, effective, size, "greater").pvalue for count, size in zip(counts, sizes, strict=True)]
-    found = _chances(np.array([counts], dtype=float), np.array([effective], dtype=float), sizes)
-    assert found[0] == pytest.approx(min(1.0, 2 * min(tails)), rel=1e-9)
+@pytest.mark.parametrize(("counts", "owner"), [([9, 1], 0), ([3, 7], 1), ([0, 4], 1), ([5, 5], 0), ([9, 1], -1)])
+def test_the_chance_of_a_word_is_that_of_an_exact_binomial_test(counts: list[int], owner: int) -> None:
+    sizes, trials = np.array([0.25, 0.75]), sum(counts)
+    tail = 1.0 if owner < 0 else binomtest(counts[owner], trials, sizes[owner], "greater").pvalue
+    found = _chances(np.array([counts], dtype=float), np.array([trials], dtype=float), np.array([owner]), sizes)
+    assert found[0] == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
 
 
 def test_a_word_that_a_single_text_repeats_is_none_of_its_class() -> None:
     counts = torch.tensor([[30, 0], [30, 0], [500, 530]])
     spread, burst = torch.tensor([30.0, 30.0, 1030.0]), torch.tensor([30.0, 1.0, 1030.0])
-    assert beyond_chance(counts, spread.double(), more_than=5).tolist() == [True, True, False]
-    assert beyond_chance(counts, burst.double(), more_than=5).tolist() == [True, False, False]
+    owners = torch.tensor([0, 0, -1])
+    assert beyond_chance(counts, spread.double(), owners, more_than=5).tolist() == [True, True, False]
+    assert beyond_chance(counts, burst.double(), owners, more_than=5).tolist() == [True, False, False]
+
+
+def test_common_words_that_lean_a_little_do_not_let_rare_ones_through() -> None:
+    """400 common words lean to a class and belong to none; some of 600 rare ones belong to it by chance alone."""
+    rng = np.random.default_rng(0)
+    common = rng.binomial(1000, 0.6, 400)
+    rare = rng.binomial(8, 0.5, 600)
+    counts = torch.from_numpy(np.array([*zip(1000 - common, common, strict=True), *zip(8 - rare, rare, strict=True)]))
+    owners = torch.tensor([-1] * 400 + [1 if hits > 6 else -1 for hits in rare])
+    assert int((owners == 1).sum()) >= 10
+    assert int(beyond_chance(counts, counts.sum(1).double(), owners, more_than=5).sum()) == 0
 
 
 def test_rare_words_are_not_tested_and_nothing_may_be_left_to_test() -> None:
     counts = torch.tensor([[5, 0], [0, 3]])
-    assert beyond_chance(counts, counts.sum(1).double(), more_than=5).tolist() == [False, False]
+    owners = torch.tensor([0, 1])
+    assert beyond_chance(counts, counts.sum(1).double(), owners, more_than=5).tolist() == [False, False]
 
 
 def test_of_many_words_without_a_class_hardly_any_is_called_beyond_chance() -> None:
@@ -54,8 +67,10 @@ def test_of_many_words_without_a_class_hardly_any_is_called_beyond_chance() -> N
             class_count=2,
         )
         effective = effective_counts(torch.from_numpy(tokens), torch.from_numpy(documents), vocabulary_size=2000)
-        found += bool(beyond_chance(counts, effective, more_than=5).any())
-        grouped += sum(group in {"positive", "negative"} for group in token_groups(counts, ("n", "p")))
+        groups = token_groups(counts, ("n", "p"))
+        owners = torch.tensor([{"negative": 0, "positive": 1}.get(group, -1) for group in groups])
+        found += bool(beyond_chance(counts, effective, owners, more_than=5).any())
+        grouped += int((owners >= 0).sum())
     assert grouped > 20 * 20  # the groups alone
     assert found <= 20 * FALSE_DISCOVERIES + 2  # worlds with any discovery at all
 

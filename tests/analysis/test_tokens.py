@@ -112,12 +112,18 @@ def test_mean_weights_by_hand() -> None:
         offsets=[0, 2, 4], attention_weights=[0.25, 0.75, 0.5, 0.5], polarity_scores=torch.zeros(4, 2), bias=[0, 0]
     )
     scored = pd.DataFrame({"token": ["<unk>", "x", "y"], "group": ["none", "positive", "neutral"]})
-    table = mean_weights(trace, torch.tensor([1, 2, 1, 1]), scored.assign(beyond_chance=True, group_by_counts="none"))
+    table = mean_weights(
+        trace,
+        torch.tensor([1, 2, 1, 1]),
+        scored.assign(beyond_chance=True, count=9, even=False, group_by_counts="none"),
+    )
     assert table.to_dict("records") == [
         {
             "token": "x",
             "group": "positive",
             "beyond_chance": True,
+            "count": 9,
+            "even": False,
             "group_by_counts": "none",
             "occurrences": 3,
             "weight": pytest.approx(1.25 / 3),
@@ -127,6 +133,8 @@ def test_mean_weights_by_hand() -> None:
             "token": "y",
             "group": "neutral",
             "beyond_chance": True,
+            "count": 9,
+            "even": False,
             "group_by_counts": "none",
             "occurrences": 1,
             "weight": 0.75,
@@ -140,7 +148,16 @@ def test_a_lift_does_not_depend_on_how_long_a_text_is() -> None:
     trace = Trace.from_arrays(
         offsets=[0, 2, 10], attention_scores=torch.zeros(10), polarity_scores=torch.zeros(10, 2), bias=[0, 0]
     )
-    scored = pd.DataFrame({"token": ["a", "b"], "group": "none", "beyond_chance": False, "group_by_counts": "none"})
+    scored = pd.DataFrame(
+        {
+            "token": ["a", "b"],
+            "group": "none",
+            "beyond_chance": False,
+            "count": 9,
+            "even": False,
+            "group_by_counts": "none",
+        }
+    )
     table = mean_weights(trace, torch.tensor([0] * 2 + [1] * 8), scored)
     assert table["weight"].tolist() == pytest.approx([0.5, 0.125])
     assert table["lift"].tolist() == pytest.approx([1.0, 1.0])

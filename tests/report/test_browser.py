@@ -53,7 +53,7 @@ def test_the_answer_and_the_verdicts_come_first(browser: webdriver.Chrome) -> No
     assert browser.find_element(By.CLASS_NAME, "answer").text
     assert len(browser.find_elements(By.CSS_SELECTOR, "#answer .verdict")) == 2
     claims = [claim.text.split()[0] for claim in browser.find_elements(By.CSS_SELECTOR, "#verdicts .claim")]
-    assert claims == ["C1", "C2", "C8", "C8b"]
+    assert claims == ["C1", "C2", "C2b", "C8", "C8b", "C8c"]
 
 
 def test_nothing_foreign_runs_and_nothing_complains(browser: webdriver.Chrome) -> None:

@@ -95,7 +95,7 @@ def table_of(*rows: tuple[float, float, float, float, float]) -> pd.DataFrame:
     """Scale, penalty, dev accuracy, separation, and half of its interval."""
     table = pd.DataFrame(rows, columns=["scale", "penalty", "dev_accuracy", "separation", "half"])
     low, high = table["separation"] - table["half"], table["separation"] + table["half"]
-    return table.assign(separation_low=low, separation_high=high, polar=50.0, neutral=60.0, parting=0.3)
+    return table.assign(separation_low=low, separation_high=high, polar=50.0, even=60.0, parting=0.3, learned=1.0)
 
 
 GIVEN = (10.0, 0.0)
@@ -120,7 +120,7 @@ def test_a_penalty_is_one_of_the_candidates_and_wins_on_equal_terms() -> None:
     words = advice_words(choose(table, texts=400, given=GIVEN), GIVEN)
     assert words == (
         "Of λ = 100, each without and with a penalty on VᵀW, take λ = 100 with a penalty on VᵀW of 0.001: dev accuracy "
-        "84.1%, and attention separates polar from neutral words with AUC 0.67 [0.62, 0.72]. No other does as well."
+        "84.1%, and attention separates polar from other words with AUC 0.67 [0.62, 0.72]. No other does as well."
     )
 
 
@@ -129,16 +129,19 @@ def test_what_is_not_clearly_above_chance_is_never_recommended() -> None:
     found = choose(table, texts=400, given=GIVEN)
     assert not found["chosen"].any()
     assert advice_words(found, GIVEN) == (
-        "Of λ = 1, 10, none is recommended: of the accurate ones none has attention that separates polar from neutral "
+        "Of λ = 1, 10, none is recommended: of the accurate ones none has attention that separates polar from other "
         "words clearly better than chance (at best AUC 0.52 [0.47, 0.57], chance is 0.50)."
     )
 
 
 def test_without_words_to_compare_by_nothing_is_recommended() -> None:
-    table = table_of((1.0, 0.0, 0.80, float("nan"), 0.0)).assign(polar=116.0, neutral=1.0)
+    table = table_of((1.0, 0.0, 0.80, float("nan"), 0.0)).assign(polar=116.0, even=1.0)
     found = choose(table, texts=400, given=GIVEN)
     assert not found["chosen"].any()
-    assert "too few words are clearly polar or neutral (116 polar, 1 neutral)" in advice_words(found, GIVEN)
+    assert (
+        "too few words clearly belong to a class or to none (116 polar, 1 that all classes use alike)"
+        in advice_words(found, GIVEN)
+    )
 
 
 def test_what_cannot_be_told_apart_is_left_alone_and_said() -> None:
@@ -153,11 +156,11 @@ def test_what_cannot_be_told_apart_is_left_alone_and_said() -> None:
 def test_where_no_model_beats_guessing_nothing_is_recommended() -> None:
     """Coin-flip labels: 49 % with an attention that separates chance words is no reason to take anything."""
     table = table_of((1.0, 0.0, 0.493, 0.76, 0.04), (10.0, 0.0, 0.48, 0.7, 0.04))
-    found = choose(table, texts=300, given=GIVEN, guessing=0.503)
+    found = choose(table.assign(learned=0.0), texts=300, given=GIVEN)
     assert not found["chosen"].any()
-    assert advice_words(found, GIVEN, 0.503) == (
-        "Of λ = 1, 10, none is recommended: none does clearly better on the dev texts (49.3% at best) than always "
-        "guessing the commonest class (50.3%)."
+    assert advice_words(found, GIVEN) == (
+        "Of λ = 1, 10, none is recommended: of the most accurate (49.3% of the dev texts) none is shown to tell the "
+        "classes apart better than guessing (M1)."
     )
 
 

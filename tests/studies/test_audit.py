@@ -136,7 +136,7 @@ def claims_of(done: Audit) -> list[str]:
 
 
 def test_an_audit_judges_the_run_its_erasures_and_the_sweep(examined: Audit) -> None:
-    assert claims_of(examined)[:4] == ["C1", "C2", "C8", "C8b"]
+    assert claims_of(examined)[:6] == ["C1", "C2", "C2b", "C8", "C8b", "C8c"]
     assert claims_of(examined)[-4:] == ["C3", "C4", "C11", "C11b"]
     assert {"S1", "S6", "S9", "S11", "S13"} <= set(claims_of(examined))
     assert examined.advice is not None
@@ -182,7 +182,7 @@ def test_without_advice_or_a_recording_their_parts_are_left_out(small_corpus: Co
     assert done.summary()["advice"] is None
     assert done.no_advice == "Other λ were not tried: --no-advice was given."
     assert done.no_advice in page
-    assert [claim for claim in claims_of(done) if claim[0] == "C"] == ["C1", "C2", "C8", "C8b"]
+    assert [claim for claim in claims_of(done) if claim[0] == "C"] == ["C1", "C2", "C2b", "C8", "C8b", "C8c"]
 
 
 @pytest.mark.parametrize("wanted", [False, None])

@@ -54,12 +54,12 @@ def test_rankings_stand_on_the_texts_that_rest_on_a_part_and_never_is_everything
 def test_the_words_set_attention_against_the_minimum() -> None:
     assert erasure_words(FLIPS, summarise(FLIPS), "words") == (
         "Erased from the largest attention weight on, 75.0% of a text's words must go before the decision flips; "
-        "provably 25.0% are enough (medians over 3 texts). Along attention 1 of them flip only when everything is "
+        "provably 25.0% are enough (medians over 3 texts). Along attention 1 of these flip only when everything is "
         "erased, or never."
     )
     never = flips_of({"attention": [(0, 2, 1), (1, 3, None)], "minimum": [(0, 2, 1), (1, 3, None)]})
     assert erasure_words(never, summarise(never), "sentences").endswith(
-        "(medians over 1 texts). The other 1 decisions rest on no part of their text: nothing less than all flips them."
+        "(medians over 1 text). 1 other decision can be flipped by nothing less than all."
     )
 
 

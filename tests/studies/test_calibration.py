@@ -9,6 +9,7 @@ import pytest
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS
+from heedful.claims.scores import matched_separation
 from heedful.studies.calibration import judge, plan
 from heedful.studies.calibration.case import NEAR, Truth, claim_truth, question_truth
 from heedful.studies.calibration.confusion import calibration_tables, confusion, shown_confusion, wrong
@@ -84,9 +85,9 @@ def test_the_population_has_the_planted_words_and_fresh_texts() -> None:
     polar, neutral = tokens[tokens["group"].isin(["positive", "negative"])], tokens[tokens["group"] == "neutral"]
     assert polar["token"].str.startswith("class").all()
     assert neutral["token"].str.startswith("neutral").all()
-    assert whole.numbers["C2"].sides == (len(polar), len(neutral))
-    pairs = polar["attention"].to_numpy()[:, None] - neutral["attention"].to_numpy()
-    assert whole.numbers["C2"].value == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
+    assert set(tokens.loc[tokens["even"], "token"]) == set(neutral.loc[neutral["count"] > 5, "token"])
+    assert whole.numbers["C2b"] == matched_separation(tokens)
+    assert whole.numbers["C2b"].sides[0] <= len(polar)
     assert whole.numbers["M1"].value == pytest.approx(case.whole.trace.accuracy() - 0.5, abs=0.01)
     assert whole.resting > 0.95
 
@@ -107,8 +108,8 @@ def test_a_claim_is_true_above_its_line_and_near_within_a_twentieth() -> None:
 
 
 def test_the_truth_of_a_question_is_planted_or_that_of_its_weakest_claim() -> None:
-    assert question_truth("corpus", "yes", numbers(C2=0.1)) == Truth(decision="yes")
-    assert question_truth("corpus", None, numbers(C8b=0.6)) == Truth(decision="no", number=0.6)
+    assert question_truth("corpus", "yes", numbers(C2b=0.1)) == Truth(decision="yes")
+    assert question_truth("corpus", None, numbers(C8c=0.6)) == Truth(decision="no", number=0.6)
     assert question_truth("decision", 0.9, numbers(S13=0.1)) == Truth(decision="yes", number=0.9)
     assert question_truth("decision", 0.72, numbers()) == Truth(decision="no", number=0.72, near=True)
 

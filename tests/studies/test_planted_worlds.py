@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from heedful.analysis.statistics import area
+from heedful.claims.scores import matched_separation, separation
 from heedful.errors import ConfigError
 from heedful.studies.calibration.case import Case
 from heedful.studies.calibration.evidence import population
@@ -122,13 +123,29 @@ def test_the_same_seed_plants_the_same_world() -> None:
 
 def test_there_are_enough_worlds_of_every_kind() -> None:
     listed, grown = worlds(), trained_worlds()
-    assert len(listed) == len(set(listed)) == 768
-    assert len(grown) == len(set(grown)) == 96
+    assert len(listed) == len(set(listed)) == 864
+    assert len(grown) == len(set(grown)) == 192
     assert {world.kind for world in listed} == set(PLANTED)
     assert {world.kind for world in grown} == set(TRAINED)
     assert {world.texts for world in listed} == {200, 2_000, 20_000}
-    with pytest.raises(ConfigError, match="Calibration takes 1 seed or more and worlds of 100 texts or more"):
+    with pytest.raises(
+        ConfigError, match="Calibration takes 1 seed or more, from 0 on, and worlds of 100 texts or more"
+    ):
         worlds(seeds=0)
+
+
+def test_other_seeds_are_other_worlds() -> None:
+    assert not set(worlds()) & set(worlds(first=2))
+    assert not set(trained_worlds()) & set(trained_worlds(first=2))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_attention_that_follows_frequency_alone_is_told_from_one_that_follows_words(seed: int) -> None:
+    """With no regard to frequency half of these worlds would have an area far above the line."""
+    case = plant(World(kind="frequency", classes="50:50", length="short", texts=20_000, seed=seed))
+    table = case.seen.tables["tokens"]
+    assert abs(separation(table).value - 0.5) > 0.2
+    assert matched_separation(table).value == pytest.approx(0.5, abs=0.12)
 
 
 @pytest.mark.parametrize("coin", ["bursts", "bias"])

@@ -22,6 +22,12 @@ def test_from_noise_nothing_is_learned() -> None:
     assert grown("noise").planted == {"corpus": "not shown", "decision": "not shown"}
 
 
+def test_copies_of_noise_are_five_of_each_text_and_nothing_is_learned() -> None:
+    case = grown("copies")
+    assert int(case.seen.trace.distinct.sum()) * 5 == len(case.seen.trace)
+    assert case.planted == {"corpus": "not shown", "decision": "not shown"}
+
+
 def test_from_words_the_model_learns_their_classes() -> None:
     whole = population(grown("words").whole)
     assert whole.numbers["M1"].value > 0.45

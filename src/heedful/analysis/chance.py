@@ -30,20 +30,25 @@ def effective_counts(
 
 
 def beyond_chance(
-    counts: Int[Tensor, "vocab classes"], effective: Float[Tensor, " vocab"], *, more_than: int
+    counts: Int[Tensor, "vocab classes"],
+    effective: Float[Tensor, " vocab"],
+    owners: Int[Tensor, " vocab"],
+    *,
+    more_than: int,
 ) -> Bool[Tensor, " vocab"]:
-    """Whether some class uses a token more than others do, tested on all tokens with `more_than` so many occurrences.
+    """Whether the class that a token is said to belong to uses it more than by chance; `owners` −1 belong to none.
 
     Without a class of its own each of a token's n occurrences falls into class k with the share p_k of all tokens that
     this class has, so that P(X ≥ x) = I_p(x, n − x + 1), with n the effective number and x the part of it in k. The
-    class with the smallest probability counts, times the number of classes (Bonferroni), and Benjamini & Hochberg's
-    (1995) procedure keeps the share of false discoveries.
+    probability counts times the number of classes (Bonferroni), that of a token which belongs to none is one, and
+    Benjamini & Hochberg's (1995) procedure over all tokens with `more_than` so many occurrences keeps the share of
+    false discoveries among those that are said to belong to a class.
     """
     tested = (counts.sum(1) > more_than).numpy()
     found = np.zeros(len(counts), dtype=bool)
     if tested.any():
-        chances = _chances(counts.double().numpy()[tested], effective.numpy()[tested], _sizes(counts))
-        found[tested] = stats.false_discovery_control(chances) <= FALSE_DISCOVERIES
+        some = (counts.double().numpy()[tested], effective.numpy()[tested], owners.numpy()[tested])
+        found[tested] = stats.false_discovery_control(_chances(*some, _sizes(counts))) <= FALSE_DISCOVERIES
     return torch.from_numpy(found)
 
 
@@ -52,9 +57,9 @@ def _sizes(counts: Int[Tensor, "vocab classes"]) -> np.ndarray:
     return sizes
 
 
-def _chances(counts: np.ndarray, effective: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    trials = effective[:, None]
-    hits = counts / counts.sum(1, keepdims=True) * trials
-    tails = special.betainc(np.maximum(hits, 1e-12), trials - hits + 1, sizes)
-    chances: np.ndarray = np.minimum(tails.min(1) * len(sizes), 1.0)
+def _chances(counts: np.ndarray, effective: np.ndarray, owners: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    rows = np.arange(len(counts))
+    hits = counts[rows, owners] / counts.sum(1) * effective
+    tails = special.betainc(np.maximum(hits, 1e-12), effective - hits + 1, sizes[owners])
+    chances: np.ndarray = np.where(owners < 0, 1.0, np.minimum(tails * len(sizes), 1.0))
     return chances

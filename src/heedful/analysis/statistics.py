@@ -123,7 +123,7 @@ def area_estimate(higher: Numbers, lower: Numbers, *, level: float = LEVEL) -> E
     found = bootstrap(
         lambda one, other: area_of_places(one, other, size), places[: len(higher)], places[len(higher) :], level=level
     )
-    low, high = _score_interval(found.value, *sides, level)
+    low, high = score_interval(found.value, *sides, level)
     return Estimate(
         value=found.value, low=min(found.low, low), high=max(found.high, high), count=found.count, groups=sides
     )
@@ -136,7 +136,7 @@ def area_of_places(higher: Numbers, lower: Numbers, size: int) -> float:
     return float(above @ (below.cumsum() - below / 2) / (len(higher) * len(lower)))
 
 
-def _score_interval(found: float, n: int, m: int, level: float) -> tuple[float, float]:
+def score_interval(found: float, n: int | float, m: int | float, level: float) -> tuple[float, float]:
     """The areas that an area of n values against m does not contradict, after Newcombe."""
     z = float(stats.norm.ppf((1 + level) / 2))
 

@@ -76,9 +76,10 @@ def training_counts(corpus: Corpus) -> Int[Tensor, "vocab classes"]:
 
 
 def training_effective_counts(corpus: Corpus) -> Float[Tensor, " vocab"]:
-    """How many independent occurrences those of each token in the training split are worth."""
-    train = corpus.train
-    return effective_counts(train.tokens.numbers, segments_of(train.offsets), vocabulary_size=len(corpus.vocabulary))
+    """How many independent occurrences those of each token in the training split are worth; a text counts once."""
+    texts, _ = pd.factorize(pd.Series(list(corpus.train.texts), dtype=object))
+    documents = torch.from_numpy(texts.astype(np.int64))[segments_of(corpus.train.offsets)]
+    return effective_counts(corpus.train.tokens.numbers, documents, vocabulary_size=len(corpus.vocabulary))
 
 
 def associations(counts: Int[Tensor, "vocab classes"], by: Measure = "rates") -> Float[Tensor, " vocab"]:
@@ -141,17 +142,24 @@ def group_of_class(name: str) -> str:
 
 
 def _neutral(counts: Tensor, rule: GroupRule) -> np.ndarray:
+    neutral = torch.from_numpy(_even(counts, rule)) & (counts.sum(1) >= rule.min_count)
     if counts.shape[1] == 2:
         weighed = _weighed(counts, rule.by)
-        even = (associations(counts, rule.by).abs() < rule.neutral_association) & (
-            (weighed[:, 1] - weighed[:, 0]).abs() < rule.neutral_difference
-        )
+        neutral &= (weighed[:, 1] - weighed[:, 0]).abs() < rule.neutral_difference
+    mask: np.ndarray = neutral.numpy()
+    return mask
+
+
+def _even(counts: Tensor, rule: GroupRule) -> np.ndarray:
+    """Whether all classes use a token about alike; unseen tokens are none of them."""
+    if counts.shape[1] == 2:
+        even = associations(counts, rule.by).abs() < rule.neutral_association
     else:
         classes = compared_classes(counts) if rule.by == "rates" else torch.ones(counts.shape[1], dtype=torch.bool)
         found = _comparable(counts, rule.by)[:, classes]
         shares = found / found.sum(1, keepdim=True)
         even = ((shares - 1 / shares.shape[1]).abs() < rule.neutral_share).all(1)
-    mask: np.ndarray = (even & (counts.sum(1) >= rule.min_count)).numpy()
+    mask: np.ndarray = even.numpy()
     return mask
 
 
@@ -165,8 +173,9 @@ def token_table(
     """One row per token of a vocabulary trace: counts per class, association, group, polarity, attention.
 
     `beyond_chance` says whether the token belongs to a class by more than accident; `effective` counts
-    (`heedful.analysis.chance`) are the counts themselves if they are not given. `association_by_counts` and
-    `group_by_counts` are the paper's own, whatever the rule.
+    (`heedful.analysis.chance`) are the counts themselves if they are not given. `even` are tokens that all classes use
+    about alike, however often, and often enough to tell. `association_by_counts` and `group_by_counts` are the paper's
+    own, whatever the rule.
     """
     if vocabulary.units is None or len(vocabulary) != int(vocabulary.offsets[-1]):
         raise InputError("A vocabulary trace has one named unit per instance.")
@@ -177,14 +186,23 @@ def token_table(
     chosen = rule or GroupRule()
     table["association"] = associations(counts, chosen.by).numpy()
     table["group"] = token_groups(counts, names, chosen)
-    worth = counts.sum(1).double() if effective is None else effective
-    table["beyond_chance"] = beyond_chance(counts, worth, more_than=chosen.count).numpy()
+    worth, owners = counts.sum(1).double() if effective is None else effective, _owners(table["group"], names)
+    table["beyond_chance"] = beyond_chance(counts, worth, owners, more_than=chosen.count).numpy()
+    table["count"] = counts.sum(1).numpy()
+    table["even"] = _even(counts, chosen) & (table["count"] > chosen.count)
     table["association_by_counts"] = associations(counts, "counts").numpy()
     table["group_by_counts"] = token_groups(counts, names, replace(chosen, by="counts"))
     for column, values in polarity_columns(vocabulary.polarity_scores, names).items():
         table[column] = values.numpy()
     table["attention"] = vocabulary.attention_scores.numpy()
     return table
+
+
+def _owners(groups: "pd.Series[str]", class_names: Sequence[str]) -> Int[Tensor, " vocab"]:
+    """The number of the class that each token belongs to, −1 for none."""
+    own = (NEGATIVE, POSITIVE) if len(class_names) == 2 else tuple(map(group_of_class, class_names))
+    numbers = groups.map({name: number for number, name in enumerate(own)}).fillna(-1)
+    return torch.from_numpy(numbers.to_numpy(np.int64))
 
 
 def as_printed(table: pd.DataFrame) -> pd.DataFrame:
@@ -207,5 +225,9 @@ def mean_weights(trace: Trace, tokens: Int[Tensor, " units"], scored: pd.DataFra
         torch.zeros(len(scored), dtype=torch.float64).index_add_(0, tokens, values)[seen] / counts[seen]
         for values in (trace.attention_weights, lifts)
     )
-    kept = scored[["token", "group", "beyond_chance", "group_by_counts"]].iloc[seen.numpy()].reset_index(drop=True)
+    kept = (
+        scored[["token", "group", "beyond_chance", "count", "even", "group_by_counts"]]
+        .iloc[seen.numpy()]
+        .reset_index(drop=True)
+    )
     return kept.assign(occurrences=counts[seen].numpy(), weight=weight.numpy(), lift=lift.numpy())

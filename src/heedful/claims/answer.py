@@ -15,7 +15,7 @@ from heedful.notebook import listed
 
 Known = Mapping[str, Decision]
 
-SOUND, SCORES, TEXTS = "C1", "C2", "C8b"
+SOUND, SCORES, TEXTS = "C1", "C2b", "C8c"
 CHANCE, LEADS, ALL_TEXTS = "S6", "S13", "S4"
 GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
 """The claims that another ranking is the better guide, and what it is called."""
@@ -91,9 +91,16 @@ def answer(
 
 
 def _headline(known: Known, corpus: Decision, decision: Decision, classes: Known) -> str:
-    """The sentence of the two answers; where attention fails single texts, the classes whose decisions it does find."""
-    found = [name for name, own in classes.items() if own == "yes"] if decision != "yes" else []
-    return _HEADLINES[_doubtful(known), corpus, decision] + _after(_ONLY.format(listed(found)) if found else "")
+    """The sentence of the two answers, and the classes of whose decisions the second does not hold."""
+    words = _HEADLINES[_doubtful(known), corpus, decision]
+    apart: Decision = "not shown" if decision == "yes" else "yes"
+    names = [name for name, own in classes.items() if own == apart]
+    return f"{words} {_APART[decision].format(quoted(names))}" if names else words
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Names of classes, told from the words around them."""
+    return listed([f"“{name}”" for name in names])
 
 
 def _unasked(question: Question) -> Question:
@@ -182,7 +189,7 @@ def _by_class(classes: Known, found: Decision) -> str:
     if set(classes.values()) <= {found}:
         return ""
     parts = [
-        f"{decision} for {listed([name for name, own in classes.items() if own == decision])}"
+        f"{decision} for {quoted([name for name, own in classes.items() if own == decision])}"
         for decision in ("yes", "no", "not shown")
         if decision in classes.values()
     ]
@@ -208,9 +215,10 @@ _UNSOUND: Mapping[Decision, str] = {
 
 _SAID: Mapping[str, Mapping[Decision, str]] = {
     SCORES: {
-        "yes": "words that belong to a class get larger attention scores than words that belong to none",
-        "no": "words that belong to a class do not get larger attention scores than words that belong to none",
-        "not shown": "whether words that belong to a class get larger attention scores than others is not shown",
+        "yes": "words that belong to a class get larger attention scores than others that are as frequent",
+        "no": "words that belong to a class do not get larger attention scores than others that are as frequent",
+        "not shown": "whether words that belong to a class get larger attention scores than others that are as "
+        "frequent is not shown",
     },
     TEXTS: {
         "yes": "on unseen text they get more of the attention",
@@ -240,7 +248,12 @@ _GUIDES: Mapping[Decision, tuple[str, str]] = {
     "no": ("{} is no better guide.", "{} are no better guides."),
 }
 
-_ONLY = "In decisions for {} it does find it."
+_APART: Mapping[Decision, str] = {
+    "yes": "Of decisions for {} alone it is not shown.",
+    "no": "Decisions for {} are an exception: what decided those it finds.",
+    "not shown": "What decided for {} it does find.",
+}
+"""Said of classes whose decisions are not like all of them."""
 
 _IDLE = (
     "Not shown: the model is not shown to tell the classes apart better than guessing, so that there may be nothing to "

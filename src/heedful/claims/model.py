@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from heedful.analysis.statistics import Estimate, mean_of_shares
@@ -10,28 +11,52 @@ from heedful.traces import Trace
 
 LEARNED = "M1"
 
+DEALS = 2000
+"""So often decisions are dealt out at random to see what chance does."""
+
 SURE = 0.99
 """The level of its interval: everything else is said only of models that have learned something."""
 
 
 def outcomes(trace: Trace) -> pd.DataFrame:
-    """Per text its class, and whether the model is right."""
+    """Per distinct text its class, and the one that the model decides for."""
     assert trace.labels is not None
-    right = trace.predictions == trace.labels
-    return pd.DataFrame({"label": trace.labels.numpy(force=True), "right": right.numpy(force=True)})
+    both = {"label": trace.labels[trace.distinct], "decision": trace.predictions[trace.distinct]}
+    return pd.DataFrame({name: classes.numpy(force=True) for name, classes in both.items()})
 
 
 def better_than_guessing(tables: Tables) -> Estimate:
     """Balanced accuracy, the mean over classes of the share of their texts that are right, less 1/K.
 
-    Whoever does not look at the texts gets 1/K at most, however skewed the classes are: always the same class gets all
-    texts of one class right and none of the others.
+    Whoever does not look at the texts gets 1/K at most in the mean, however skewed the classes are: always the same
+    class gets all texts of one class right and none of the others. The interval is the wider of that of the shares and
+    that of chance: what decisions dealt out to the texts anew get, whatever the classes and how rare they are.
     """
-    classes = tables["outcomes"].groupby("label")["right"].agg(["sum", "size"])
-    found = mean_of_shares(classes["sum"].tolist(), classes["size"].tolist(), level=SURE)
-    chance = 1 / len(classes)
-    low, high, over = found.low - chance, found.high - chance, f"them at the {SURE:.0%} level"
-    return replace(found, value=found.value - chance, low=low, high=high, over=over)
+    rows = tables["outcomes"]
+    hits = pd.Series(rows["label"] == rows["decision"]).groupby(rows["label"]).agg(["sum", "size"])
+    found = mean_of_shares(hits["sum"].tolist(), hits["size"].tolist(), level=SURE)
+    value, chance = found.value - 1 / len(hits), _by_chance(rows)
+    least, most = np.quantile(chance, [(1 - SURE) / 2, (1 + SURE) / 2])
+    return replace(
+        found,
+        value=value,
+        low=min(found.low - 1 / len(hits), value - float(most)),
+        high=max(found.high - 1 / len(hits), value - float(least)),
+        over=f"them at the {SURE:.0%} level",
+    )
+
+
+def _by_chance(rows: pd.DataFrame) -> np.ndarray:
+    """The number that the same decisions would get if they were dealt out to the texts at random, many times."""
+    labels, decisions = pd.factorize(rows["label"])[0], rows["decision"].to_numpy()
+    names, sizes = np.asarray(pd.unique(rows["label"])), np.bincount(labels)
+    rng = np.random.default_rng(0)
+    return np.array([_balanced(labels, names, rng.permutation(decisions), sizes) for _ in range(DEALS)])
+
+
+def _balanced(labels: np.ndarray, names: np.ndarray, decisions: np.ndarray, sizes: np.ndarray) -> float:
+    hits = np.bincount(labels, weights=names[labels] == decisions, minlength=len(sizes))
+    return float((hits / sizes).mean() - 1 / len(sizes))
 
 
 CLAIMS = (
@@ -43,12 +68,13 @@ CLAIMS = (
         needs=("outcomes",),
         estimate=better_than_guessing,
         words={
-            "yes": "There is something to explain: of a class's texts the model gets {found.value:.1%} more right than "
-            "guessing would, in the mean over classes.",
-            "no": "There is nothing to explain: of a class's texts the model gets fewer right than guessing would "
-            "({found.value:+.1%} in the mean over classes).",
-            "not shown": "It is not shown that there is anything to explain: of a class's texts the model gets "
-            "{found.value:+.1%} right against guessing, in the mean over classes, which cannot be told from none.",
+            "yes": "There is something to explain: the share of a class's texts that the model gets right is "
+            "{found.value:.2f} above that of guessing, in the mean over classes.",
+            "no": "There is nothing to explain: the share of a class's texts that the model gets right is below that "
+            "of guessing ({found.value:+.2f} in the mean over classes).",
+            "not shown": "It is not shown that there is anything to explain: the share of a class's texts that the "
+            "model gets right is {found.value:+.2f} against guessing, in the mean over classes, which cannot be told "
+            "from none.",
         },
         silence=f"There are too few test texts to tell whether the model has learned anything: {FEWEST} are needed.",
         sides=("texts",),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from heedful.analysis.matched import matched_area
 from heedful.analysis.statistics import Estimate, Numbers, area_estimate, share, too_few
 from heedful.analysis.tokens import group_of_class
 from heedful.claims.kinds import FEWEST, Claim, Tables
@@ -49,9 +50,30 @@ def separation(table: pd.DataFrame, column: str = "attention") -> Estimate:
     return area_estimate(*(side[column].to_numpy(dtype=np.float64) for side in (polar(rows), neutral(rows))))
 
 
+def matched_separation(table: pd.DataFrame, column: str = "attention") -> Estimate:
+    """AUC of a column for polar tokens against tokens that all classes use alike, at equal frequency."""
+    rows = table.dropna(subset=[column])
+    sides = polar(rows), rows[rows["even"]]
+    values = [side[column].to_numpy(dtype=np.float64) for side in sides]
+    counts = [side["count"].to_numpy(dtype=np.float64) for side in sides]
+    return matched_area(values[0], values[1], (counts[0], counts[1]))
+
+
+def _matched_scores(tables: Tables) -> Estimate:
+    return matched_separation(tables["tokens"])
+
+
+def _matched_lifts(tables: Tables) -> Estimate:
+    """Of the logarithms: what is freed from frequency is a factor of an even share."""
+    weights = tables["weights"]
+    return matched_separation(weights.assign(lift=np.log(weights["lift"].clip(lower=SMALLEST_LIFT))), "lift")
+
+
 def _separated(table: str, column: str) -> Callable[[Tables], Estimate]:
     return lambda tables: separation(tables[table], column)
 
+
+SMALLEST_LIFT = 1e-12
 
 RIGHT = 0.8
 """Four words in five: what a model uses need not follow the data in every word to be sound."""
@@ -62,9 +84,17 @@ ALL_RIGHT = 16
 BOTH = ("polar tokens", "neutral tokens")
 """The sides of every comparison of groups."""
 
+MATCHED = ("polar tokens", "tokens that all classes use alike")
+"""The sides of comparisons at equal frequency."""
+
+_FEW_MATCHED = (
+    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that all "
+    "classes use alike, of about the same frequency. More texts may help, or fewer classes."
+)
+
 _FEW = (
     f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that clearly "
-    "belong to none. More texts would help, or fewer classes."
+    "belong to none. More texts may help, or fewer classes."
 )
 
 CLAIMS = (
@@ -107,6 +137,27 @@ CLAIMS = (
         },
     ),
     Claim(
+        name="C2b",
+        statement="At equal frequency, polarity tokens have larger attention scores than tokens that all classes use "
+        "alike.",
+        statistic="AUC of attention scores, polar against evenly used tokens, within strata of frequency",
+        threshold=0.7,
+        needs=("tokens",),
+        estimate=_matched_scores,
+        silence=_FEW_MATCHED,
+        sides=MATCHED,
+        least=FEWEST,
+        words={
+            "yes": "It is not how frequent they are: a polar word has a larger attention score than a word of about "
+            "the same frequency that all classes use alike in {found.value:.1%} of all pairs.",
+            "no": "Among words of about the same frequency, a polar one has a larger attention score than one that all "
+            "classes use alike in only {found.value:.1%} of all pairs (50 % is chance).",
+            "not shown": "Among words of about the same frequency, a polar one has a larger attention score than one "
+            "that all classes use alike in {found.value:.1%} of all pairs; that is too close to the line of 70 % to "
+            "call.",
+        },
+    ),
+    Claim(
         name="C8",
         statement="Polarity tokens get larger attention weights on test text.",
         statistic="AUC of mean test attention weights, polar against neutral tokens",
@@ -143,6 +194,30 @@ CLAIMS = (
             "neutral one in only {found.value:.1%} of all pairs (50 % is chance).",
             "not shown": "On unseen text a polar word gets more of an even share of attention than a neutral one in "
             "{found.value:.1%} of all pairs; that is too close to the line of 70 % to call.",
+        },
+    ),
+    Claim(
+        name="C8c",
+        statement="At equal frequency, polarity tokens get more of an even share of a test text's attention than "
+        "tokens that all classes use alike.",
+        statistic="AUC of mean test attention over an even share (α · n), polar against evenly used tokens, within "
+        "strata of frequency",
+        threshold=0.7,
+        needs=("weights",),
+        estimate=_matched_lifts,
+        silence=_FEW_MATCHED,
+        sides=MATCHED,
+        least=FEWEST,
+        words={
+            "yes": "On unseen text attention goes to these words, however long the text and however frequent the word "
+            "is: a polar word gets more of an even share than a word of about the same frequency that all classes use "
+            "alike in {found.value:.1%} of all pairs.",
+            "no": "On unseen text attention does not go to these words: a polar word gets more of an even share than a "
+            "word of about the same frequency that all classes use alike in only {found.value:.1%} of all pairs (50 % "
+            "is chance).",
+            "not shown": "On unseen text a polar word gets more of an even share of attention than a word of about the "
+            "same frequency that all classes use alike in {found.value:.1%} of all pairs; that is too close to the "
+            "line of 70 % to call.",
         },
     ),
 )

@@ -28,6 +28,7 @@ WIDTH = 120
 
 def calibrate(
     seeds: Annotated[int, typer.Option(min=1, help="Worlds of each kind.")] = 2,
+    first: Annotated[int, typer.Option("--first-seed", min=0, help="The first seed; others are other worlds.")] = 0,
     sizes: Annotated[
         list[int] | None, typer.Option("--texts", min=100, help="Texts of a world; repeat for several.")
     ] = None,
@@ -42,17 +43,21 @@ def calibrate(
 ) -> None:
     """Judge worlds as an audit does, and count where the answer, or a claim behind it, is not the truth.
 
-    Planted attention of eight kinds, right, wrong and in between; two to ten classes, balanced to 95:5; short and long
+    Planted attention of nine kinds, right, wrong and in between; two to ten classes, balanced to 95:5; short and long
     texts; words in bursts or not, with or without a bias; 200, 2,000 and 20,000 texts. And models that are trained on
-    noise, on words of their classes, and on one word of each class.
+    noise, on copies of noise, on words of their classes, and on one word of each class.
     """
     from heedful.studies.calibration import plan
     from heedful.studies.calibration.confusion import calibration_tables
     from heedful.studies.tables import save_table
 
     given = {"sizes": tuple(sizes)} if sizes else {}
-    planted = _judged("judging planted worlds", plan.worlds(seeds=seeds, **given), workers)
-    grown = _judged("training and judging", plan.trained_worlds(seeds=seeds, **given), workers) if trained else None
+    planted = _judged("judging planted worlds", plan.worlds(seeds=seeds, first=first, **given), workers)
+    grown = (
+        _judged("training and judging", plan.trained_worlds(seeds=seeds, first=first, **given), workers)
+        if trained
+        else None
+    )
     tables = calibration_tables(planted, grown)
     if out is not None:
         for name, table in tables.items():

@@ -8,6 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import Progress
 
+from heedful.studies.words import printable
 from heedful.sweep.jobs import SweepEvent
 from heedful.sweep.progress import SweepProgress
 from heedful.training.events import Event
@@ -19,7 +20,7 @@ class AuditProgress:
 
     def __init__(self, epochs: int, *, name: str) -> None:
         self._epochs = epochs
-        self._title = f"training on {name}"
+        self._title = f"training on {printable(name)}"
         self._shown: ProgressBar | SweepProgress | None = None
 
     def __call__(self, event: Event) -> None:

@@ -39,9 +39,10 @@ def token_scores(
         token, count_<class>: how often it occurs in the training texts of each class.
         association, group: γ (of more than two classes the largest share) and positive, negative, neutral or none (the
             name of a class), by rates: how often a class uses the token, which the sizes of classes cannot move.
-        beyond_chance: whether some class uses the token more than others by more than accident: tested on every token
-            that occurs more than five times, with at most 5 % of false discoveries (`heedful.analysis.chance`). What is
-            claimed of words of a class rests on these.
+        beyond_chance: whether the token belongs to its class by more than accident: tested on every token that occurs
+            more than five times, with at most 5 % of false discoveries (`heedful.analysis.chance`). What is claimed of
+            words of a class rests on these.
+        count, even: how often it occurs, and whether all classes use it about alike and it occurs more than five times.
         association_by_counts, group_by_counts: the same by raw counts, the paper's definition.
         polarity: s_e, towards the second of two classes; of more classes `polarity_<class>` each.
         attention: a_e.
@@ -55,7 +56,7 @@ def token_scores(
     >>> list(table)[:5]
     ['token', 'count_negative', 'count_positive', 'association', 'group']
     >>> list(table)[5:]
-    ['beyond_chance', 'association_by_counts', 'group_by_counts', 'polarity', 'attention']
+    ['beyond_chance', 'count', 'even', 'association_by_counts', 'group_by_counts', 'polarity', 'attention']
     >>> good, bad = (table.set_index("token").loc[token] for token in ("good", "bad"))
     >>> float(good["association"]), float(bad["association"]), bool(good["polarity"] > bad["polarity"])
     (1.0, -1.0, True)

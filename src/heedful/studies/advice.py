@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from heedful.analysis.statistics import area
+from heedful.claims import judge
 from heedful.claims.kinds import FEWEST
-from heedful.claims.scores import polar, separation
+from heedful.claims.model import LEARNED, outcomes
+from heedful.claims.scores import matched_separation, polar
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run
@@ -44,8 +46,8 @@ class Advice:
     """A recommended λ and penalty on VᵀW, or none, and the runs that say so."""
 
     table: pd.DataFrame
-    """One row per run: scale, penalty, dev_accuracy, separation with its interval, polar and neutral words it rests on,
-    parting, accurate, chosen."""
+    """One row per run: scale, penalty, dev_accuracy, learned (M1), separation (C2b) with its interval, the polar and
+    the evenly used words it rests on, parting, accurate, chosen."""
     scale: float | None
     penalty: float | None
     words: str
@@ -140,14 +142,13 @@ def recommend_scale(
         f"{_named(one)} could not be tried: {why.rstrip('.')}." for one, why in found.items() if isinstance(why, str)
     ]
     given = (settings.model.score_scale, settings.training.alignment_penalty)
-    guessing = majority_rate(trials.corpus.dev, commonest_class(trials.corpus))
-    table = choose(table, texts=len(trials.corpus.dev), given=given, guessing=guessing)
+    table = choose(table, texts=len(trials.corpus.dev), given=given)
     best = table[table["chosen"]]
     return Advice(
         table=table,
         scale=None if best.empty else float(best["scale"].iloc[0]),
         penalty=None if best.empty else float(best["penalty"].iloc[0]),
-        words=" ".join([advice_words(table, given, guessing), *said]),
+        words=" ".join([advice_words(table, given), *said]),
         runs=tuple(one for one in runs if one.settings.training.alignment_penalty == given[1]),
     )
 
@@ -183,15 +184,17 @@ def _row(finished: Run) -> dict[str, float | None]:
 def look(finished: Run) -> dict[str, float | None]:
     """Dev accuracy, separation of polar from neutral words, and parting of the classes in one run."""
     tokens = finished.table("tokens")
-    found = separation(tokens)
+    found = matched_separation(tokens)
+    (learned,) = judge((LEARNED,), {"outcomes": outcomes(finished.trace())})
     enough = min(found.sides) >= FEWEST
     return {
         "dev_accuracy": float(finished.metrics["dev_accuracy"]),
+        "learned": float(learned.decision == "yes"),
         "separation": found.value if enough else None,
         "separation_low": found.low if enough else None,
         "separation_high": found.high if enough else None,
         "polar": float(found.sides[0]),
-        "neutral": float(found.sides[1]),
+        "even": float(found.sides[1]),
         "parting": class_parting(tokens),
     }
 
@@ -212,17 +215,17 @@ def majority_rate(split: Split, commonest: int) -> float:
     return float((split.labels == commonest).double().mean())
 
 
-def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float], guessing: float = 0.0) -> pd.DataFrame:
+def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float]) -> pd.DataFrame:
     """The table with the columns `accurate`, `clear`, `tied` and `chosen`.
 
-    `accurate`: dev accuracy within one standard error of the best, and more than two above `guessing` always the
-    commonest class. `clear`: accurate, and the whole interval of the
-    separation above chance. `tied`: clear, and the separation not below the interval of the best one. Of those tied the
-    given combination is chosen, or one without a penalty, or the most accurate: what makes no difference is left alone.
+    `accurate`: dev accuracy within one standard error of the best, and shown to have learned something (M1). `clear`:
+    accurate, and the whole interval of the separation above chance. `tied`: clear, and the separation not below the
+    interval of the best one. Of those tied the given combination is chosen, or one without a penalty, or the most
+    accurate: what makes no difference is left alone.
     """
     most = float(table["dev_accuracy"].max())
     error = standard_error(most, texts)
-    accurate = (table["dev_accuracy"] >= most - error) & (most - 2 * error > guessing)
+    accurate = (table["dev_accuracy"] >= most - error) & (table["learned"] > 0)
     clear = accurate & (table["separation_low"] > CHANCE)
     chosen = pd.Series(False, index=table.index)
     tied = chosen.copy()
@@ -245,27 +248,27 @@ def standard_error(accuracy: float, texts: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / texts)
 
 
-def advice_words(table: pd.DataFrame, given: tuple[float, float], guessing: float = 0.0) -> str:
+def advice_words(table: pd.DataFrame, given: tuple[float, float]) -> str:
     """The recommendation in plain words."""
     scales = ", ".join(f"{scale:g}" for scale in dict.fromkeys(table["scale"]))
     penalties = "" if table["penalty"].nunique() < 2 else ", each without and with a penalty on VᵀW"
     tried = f"λ = {scales}{penalties}"
     if table["separation"].isna().all():
         return (
-            f"Of {tried}, none is recommended: too few words are clearly polar or neutral ({_fewest(table)}) to "
-            "compare attention by."
+            f"Of {tried}, none is recommended: too few words clearly belong to a class or to none ({_fewest(table)}) "
+            "to compare attention by."
         )
     if not table["accurate"].any():
         most = table["dev_accuracy"].max()
         return (
-            f"Of {tried}, none is recommended: none does clearly better on the dev texts ({most:.1%} at best) than "
-            f"always guessing the commonest class ({guessing:.1%})."
+            f"Of {tried}, none is recommended: of the most accurate ({most:.1%} of the dev texts) none is shown to "
+            "tell the classes apart better than guessing (M1)."
         )
     if not table["chosen"].any():
         best = _largest(table, table["accurate"])
         return (
             f"Of {tried}, none is recommended: of the accurate ones none has attention that separates polar from "
-            f"neutral words clearly better than chance (at best {_separation(best)}, chance is 0.50)."
+            f"other words clearly better than chance (at best {_separation(best)}, chance is 0.50)."
         )
     best = table[table["chosen"]].iloc[0]
     take = "keep" if (best["scale"], best["penalty"]) == given else "take"
@@ -274,7 +277,7 @@ def advice_words(table: pd.DataFrame, given: tuple[float, float], guessing: floa
     )
     words = (
         f"Of {tried}, {take} {combination(best['scale'], best['penalty'])}: {accuracy}, and attention separates polar "
-        f"from neutral words with {_separation(best)}."
+        f"from other words with {_separation(best)}."
     )
     others = table[table["tied"] & ~table["chosen"]]
     if others.empty:
@@ -290,4 +293,4 @@ def _separation(row: "pd.Series[float]") -> str:
 
 
 def _fewest(table: pd.DataFrame) -> str:
-    return f"{table['polar'].max():.0f} polar, {table['neutral'].max():.0f} neutral"
+    return f"{table['polar'].max():.0f} polar, {table['even'].max():.0f} that all classes use alike"

@@ -12,6 +12,7 @@ from heedful.claims import Verdict, judge, verdict_table
 from heedful.claims.answer import Answer
 from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError
+from heedful.notebook import counted
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import write_report
 from heedful.store import Store, usual_store
@@ -36,6 +37,7 @@ from heedful.studies.tables import save_table
 from heedful.sweep.jobs import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus
+from heedful.traces import Trace
 from heedful.training.events import Observer
 
 PLAIN, RECURRENT = "DP", "DP-L"
@@ -147,7 +149,8 @@ def audit(
     names = ("tokens", "weights", "history", MOMENTS)
     tables = {name: finished.table(name) for name in names if finished.has(name)}
     common = commonest_class(data)
-    seen = examine(tables, finished.trace(), seed=settings.training.seed, unit=unit, scope=_scope(settings, data))
+    traced = finished.trace()
+    seen = examine(tables, traced, seed=settings.training.seed, unit=unit, scope=_scope(settings, data))
     scaled, scaling = _judge_scales(settings.model, data, advised)
     verdicts = [*seen.words, *seen.erased.verdicts, *seen.worth, *scaled]
     folder = out or finished.path
@@ -160,7 +163,7 @@ def audit(
     }
     for name, table in {**tables, **extra}.items():
         save_table(table, folder / "tables" / name)
-    notices = (*finished.notices(data), *left_out_classes(data))
+    notices = (*finished.notices(data), *left_out_classes(data), *copies_said(traced))
     findings = Findings(
         answer=seen.answer,
         worth=seen.worth,
@@ -189,11 +192,25 @@ def audit(
 
 def _scope(settings: RunSettings, corpus: Corpus) -> str:
     """What the answer is of, and how to know more."""
+    training = set(corpus.train.texts)
+    known = sum(text in training for text in corpus.test.texts)
+    seen = f" {known:,} of these also occur in the training split, and are not unseen." if known else ""
     return (
-        f"This is of one training (seed {settings.training.seed}) on {len(corpus.train):,} texts, and its "
-        f"{len(corpus.test):,} test texts. Another training may answer otherwise: try other seeds "
+        f"This is of one training (seed {settings.training.seed}) on {counted(len(corpus.train), 'text')}, and "
+        f"{counted(len(corpus.test), 'test text')}.{seen} Another training may answer otherwise: try other seeds "
         "(`--seed`)."
     )
+
+
+def copies_said(traced: Trace) -> list[str]:
+    """What must be said of test texts that are copies of others."""
+    copies = int((~traced.distinct).sum())
+    if not copies:
+        return []
+    return [
+        f"{counted(copies, 'test text')} {'is a copy' if copies == 1 else 'are copies'} of others. In verdicts each "
+        "text counts once; the accuracy is of all."
+    ]
 
 
 def _request(

@@ -12,6 +12,7 @@ from heedful.claims.answer import single_decisions
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.claims.erasure_estimates import lead_taken, sooner_than_chance
 from heedful.claims.kinds import decide
+from heedful.notebook import counted
 from heedful.studies.serrano2019.measures import measure
 from heedful.studies.words import printable
 from heedful.traces import Trace
@@ -48,14 +49,21 @@ class ErasedAttention:
 def erase_attention(found: Trace, *, seed: int = 0, unit: str = "words") -> ErasedAttention:
     """Erase the weights of every text along each ranking; the seed draws the random orders."""
     tables = measure(found, seed=seed)
-    summary = summarise(tables["flips"])
+    judged = once_each(tables, found)
+    summary = summarise(judged["flips"])
     return ErasedAttention(
         tables=tables,
         summary=summary,
-        decisions=by_decision(tables["flips"], found.class_names),
-        verdicts=judge(OF_ONE_MODEL, tables),
-        words=erasure_words(tables["flips"], summary, unit),
+        decisions=by_decision(judged["flips"], found.class_names),
+        verdicts=judge(OF_ONE_MODEL, judged),
+        words=erasure_words(judged["flips"], summary, unit),
     )
+
+
+def once_each(tables: Mapping[str, pd.DataFrame], found: Trace) -> dict[str, pd.DataFrame]:
+    """The rows of the first of each set of copies: a text that is there ten times is one observation."""
+    first = found.distinct.numpy(force=True)
+    return {name: table[first[table["instance"]]] for name, table in tables.items()}
 
 
 def by_ranking(flips: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -119,16 +127,12 @@ def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:
     most, least = (float(rows["median_fraction"][name]) for name in ("attention", MINIMUM))
     attended = flips[(flips["ranking"] == "attention") & flips["instance"].isin(resting)]
     missed = int((attended["erased"].isna() | (attended["erased"] == attended["units"])).sum())
-    never = f" Along attention {missed:,} of them flip only when everything is erased, or never." if missed else ""
+    never = f" Along attention {missed:,} of these flip only when everything is erased, or never." if missed else ""
     firm = len(minimum) - len(resting)
-    others = (
-        f" The other {firm:,} decisions rest on no part of their text: nothing less than all flips them."
-        if firm
-        else ""
-    )
+    others = f" {counted(firm, 'other decision')} can be flipped by nothing less than all." if firm else ""
     return (
         f"Erased from the largest attention weight on, {most:.1%} of a text's {unit} must go before the decision "
-        f"flips; provably {least:.1%} are enough (medians over {len(resting):,} texts).{never}{others}"
+        f"flips; provably {least:.1%} are enough (medians over {counted(len(resting), 'text')}).{never}{others}"
     )
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from heedful.analysis.statistics import Estimate
+from heedful.analysis.tokens import NEUTRAL, NONE
 from heedful.claims import Verdict
 from heedful.claims.answer import Answer
 from heedful.figures.dynamics import attention_over_time
@@ -66,7 +67,7 @@ def compose(finished: Run, corpus: Corpus, findings: Findings, figures: Path) ->
         ),
         baseline=majority_rate(corpus.test, commonest_class(corpus)),
         worth=findings.worth,
-        pictures=_draw(tables, figures, naming),
+        pictures=_draw({name: claimed_groups(table) for name, table in tables.items()}, figures, naming),
         naming=naming,
         erasure=_erasure_part(findings.erased),
         advice=_advice_part(findings),
@@ -155,6 +156,13 @@ OVER_TIME = Sketch(
 )
 
 
+def claimed_groups(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with only those tokens in the group of a class that the claims rest on."""
+    if "beyond_chance" not in table:
+        return table
+    return table.assign(group=table["group"].where(table["beyond_chance"] | (table["group"] == NEUTRAL), NONE))
+
+
 def _draw(tables: Mapping[str, pd.DataFrame], folder: Path, naming: str) -> list[Picture]:
     """The figures of the tables at hand, saved and ready for the page."""
     classes = len(polarity_names(tables["tokens"]))
@@ -204,9 +212,9 @@ def _advice_part(findings: Findings) -> Part:
         lead=found.words if found else findings.no_advice,
         verdicts=findings.scaled,
         tables=(advice_table(found.table),) if found else (),
-        note="λ divides the attention scores. Separation is the AUC of the attention scores of polar against neutral "
-        "words (C2; chance is .5); preference is how far the AUC of one class's words against another's is from a "
-        "half. Dev accuracies within one standard error of the best count as equal."
+        note="λ divides the attention scores. Separation is the AUC of the attention scores of polar against other "
+        "words of about the same frequency (C2b; chance is .5); preference is how far the AUC of one class's words "
+        "against another's is from a half. Dev accuracies within one standard error of the best count as equal."
         if found
         else "",
     )

@@ -20,7 +20,7 @@ from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.models.classifier import Classifier
 from heedful.pipeline import Run
 from heedful.probes.inputs import input_flips
-from heedful.studies.audit_erasure import MINIMUM, by_decision, shown_decisions, shown_table, summarise
+from heedful.studies.audit_erasure import MINIMUM, by_decision, once_each, shown_decisions, shown_table, summarise
 from heedful.studies.excerpts import MOST_SENTENCES, MOST_WORDS, cut, in_stretches
 from heedful.studies.explain import word_rows
 from heedful.studies.serrano2019.inputs import read_changed_texts
@@ -67,6 +67,8 @@ class Erasure:
     """Of a hierarchical model, what it attends to within sentences."""
     unknown: int = 0
     """How many of its words the vocabulary does not hold."""
+    tied: bool = False
+    """Whether nothing but the order of the classes decides when everything is erased: the bias prefers none."""
 
     def summary(self) -> dict[str, Any]:
         exact = {"minimum": {"positions": self.minimum, "flipped_to": self.minimum_to}} if self.inputs is None else {}
@@ -76,6 +78,7 @@ class Erasure:
             "unknown_words": self.unknown,
             "units": list(self.units),
             "predicted": self.predicted,
+            "tied_when_all_is_erased": self.tied,
             "rankings": [vars(course) for course in self.courses],
             **exact,
             **inner,
@@ -98,6 +101,7 @@ def erase_text(model: Classifier, text: str, *, inputs: str | None = None, seed:
         text=text,
         words=word_weights(model, split, 0) if model.hierarchical else None,
         unknown=int((split.tokens.numbers == 0).sum()),
+        tied=int((found.bias == found.bias.max()).sum()) > 1,
     )
     if inputs is not None:
         tables = {
@@ -138,6 +142,8 @@ def print_erasure(erasure: Erasure, console: Console | None = None, *, everythin
     few = f"; with {LOOKS} looks at so many units it is an upper bound" if bound else ""
     decided = f"decision: {erasure.predicted}; in ⟦brackets⟧: {how} until it flips, in that order{few}"
     screen.print(printable(decided), markup=False)
+    if erasure.tied and any(course.erased in (None, len(erasure.units)) for course in erasure.courses):
+        screen.print("when all is erased there is a tie, which goes to the first class", markup=False)
     if erasure.unknown:
         screen.print(f"{erasure.unknown:,} of its words are not in the model's vocabulary", markup=False)
     most = len(erasure.units) if everything else MOST_WORDS if erasure.words is None else MOST_SENTENCES
@@ -214,6 +220,8 @@ class ErasureTables:
     wins: pd.DataFrame
     judged: Sequence[Verdict]
     """The claims of the paper that one model can be judged by."""
+    copies: int
+    """Instances that repeat others: verdicts, `resting` and `decisions` are without them."""
 
     def named(self) -> dict[str, pd.DataFrame]:
         """Every table by the name it is saved under."""
@@ -230,6 +238,7 @@ class ErasureTables:
 def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
     """All rankings on all instances of a trace, the exact minimum, and single erasures."""
     measured = measure(found, seed=seed, rankings=RANKINGS)
+    judged = once_each(measured, found)
     flips = {str(name): rows for name, rows in measured["flips"].groupby("ranking", sort=False)}
     minimum = minimum_flips(found)
     return ErasureTables(
@@ -237,13 +246,14 @@ def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
         minimum=minimum.assign(verified=verify_flip(found, minimum)["holds"]),
         single=measured["single"],
         tops=flip_cells(measured["single"]),
-        resting=summarise(measured["flips"]),
-        decisions=by_decision(measured["flips"], found.class_names),
+        resting=summarise(judged["flips"]),
+        decisions=by_decision(judged["flips"], found.class_names),
         summary=flip_summary(flips),
         fractions=fraction_distribution(flips),
         quality=ranking_quality({name: table for name, table in flips.items() if name != MINIMUM}, minimum),
         wins=wins_and_attainment(flips),
-        judged=judge(OF_ONE_MODEL, measured),
+        judged=judge(OF_ONE_MODEL, judged),
+        copies=int((~found.distinct).sum()),
     )
 
 
@@ -266,12 +276,14 @@ def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
 
 def _counted(tables: ErasureTables) -> str:
     """On which instances the table stands, and what became of the others."""
-    units = tables.minimum["units"]
-    resting, one = int(tables.resting["instances"].max()), int((units == 1).sum())
+    every, resting = len(tables.minimum), int(tables.resting["instances"].max())
+    several = int(tables.decisions["texts"].sum())
+    copies = f"{tables.copies:,} are copies of others, " if tables.copies else ""
     return (
         f"On the {resting:,} instances whose decision rests on a part of them: fewer units than all can flip it. A "
-        f"ranking that never flips one counts as everything erased. Of {len(units):,} in all, {one:,} have one unit "
-        f"only, {len(units) - resting - one:,} flip only when everything is erased, or never."
+        f"ranking that never flips one counts as everything erased. Of {every:,} in all, {copies}"
+        f"{every - tables.copies - several:,} have one unit only, {several - resting:,} flip only when everything is "
+        "erased, or never."
     )
 
 

@@ -1,7 +1,7 @@
 """The examination: every claim that one trained model can be judged by, and the answer they give together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ from heedful.studies.audit_erasure import ErasedAttention, erase_attention
 from heedful.studies.words import printable
 from heedful.traces import Trace
 
-ON_WORDS = ("C1", "C2", "C8", "C8b")
+ON_WORDS = ("C1", "C2", "C2b", "C8", "C8b", "C8c")
 """Judged on the words of the model; those of erasure are judged on its texts."""
 
 
@@ -39,6 +39,8 @@ def examine(
     worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
     words = judge(tuple(name for name in ON_WORDS if set(CLAIMS[name].needs) <= set(tables)), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
+    if any(verdict.decision != "yes" for verdict in worth):
+        erased = replace(erased, decisions=erased.decisions.assign(found="not shown"))
     answered = answer(
         [*worth, *words, *erased.verdicts],
         unit=unit,

@@ -37,7 +37,7 @@ def print_statistics(found: dict[str, Any], console: Console | None = None) -> N
     screen = console or Console()
     splits = list(found["splits"].values())
     title = f"{found['corpus']}: vocabulary {found['vocabulary']:,} (training split)"
-    screen.print(Text(title, "italic"), soft_wrap=True)  # may be wider than the table
+    screen.print(Text(printable(title), "italic"), soft_wrap=True)  # may be wider than the table
     table = Table()
     table.add_column("")
     for name in found["splits"]:

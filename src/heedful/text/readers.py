@@ -45,7 +45,10 @@ def writable(value: object) -> object:
 def read_table(path: Path, *, encoding: str = "utf-8") -> pd.DataFrame:
     """The file's rows and columns, as they are."""
     if not path.is_file():
-        raise DataError(f"There is no file '{path}'. Give a path to one of {', '.join(FORMATS)}, or a corpus name.")
+        folder = ", but a folder of that name" if path.is_dir() else ""
+        raise DataError(
+            f"There is no file '{path}'{folder}. Give a path to one of {', '.join(FORMATS)}, or a corpus name."
+        )
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if kind not in {"csv", "tsv", "jsonl", "ndjson", "json", "parquet"}:
         raise DataError(f"'{path.name}' is none of the formats that can be read: {', '.join(FORMATS)}.")

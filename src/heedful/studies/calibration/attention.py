@@ -5,6 +5,7 @@ model makes of it, chance included. What is planted is the attention:
 
 informative    the more a word pushes, the more attention it gets;
 blind          attention knows nothing of the words;
+frequency      attention knows nothing of words but how frequent they are: more, or less, for frequent ones;
 misleading     the more a word pushes, the less attention it gets;
 corpus only    words that push get more attention, but in every text it goes to those of them that do nothing there;
 decision only  words alone get attention for no reason, but in every text it goes to neutral words that decide it;
@@ -26,6 +27,7 @@ from heedful.studies.calibration.language import Floats, Ints, Language, Marks, 
 TRUTHS: Mapping[str, Mapping[str, Decision]] = {
     "informative": {"corpus": "yes", "decision": "yes"},
     "blind": {"corpus": "no", "decision": "no"},
+    "frequency": {"corpus": "no"},
     "misleading": {"corpus": "no", "decision": "no"},
     "corpus only": {"corpus": "yes", "decision": "no"},
     "decision only": {"corpus": "no", "decision": "yes"},
@@ -33,7 +35,13 @@ TRUTHS: Mapping[str, Mapping[str, Decision]] = {
 }
 """What is planted of a question: whether attention points at the words that decide, and finds what decided a text."""
 
-RISES: Mapping[str, float] = {"misleading": -1.0, "blind": 0.0, "decision only": 0.0, "found in part": 0.0}
+RISES: Mapping[str, float] = {
+    "misleading": -1.0,
+    "blind": 0.0,
+    "frequency": 0.0,
+    "decision only": 0.0,
+    "found in part": 0.0,
+}
 """How the attention of a word alone follows what it pushes; in all other kinds it rises."""
 
 OWN_WORDS, SPECTATORS, PIVOTS = 3, 4, 3
@@ -83,6 +91,8 @@ def learned(kind: str, language: Language, counts: Floats, rng: np.random.Genera
     pushes = _turned(_pushes(counts, rng), language.owners, wrong, rng)
     gap = rng.uniform(3.0, 4.5) * (rng.uniform() if kind == "graded" else 1.0)
     noise = rng.normal(0, rng.uniform(0.2, 0.6), len(pushes))
+    if kind == "frequency":
+        noise += rng.choice([-1.0, 1.0]) * gap * _commonness(counts)
     return Model(
         kind=kind,
         language=language,
@@ -107,6 +117,13 @@ def _pushes(counts: Floats, rng: np.random.Generator) -> Floats:
     expected = counts.sum(1, keepdims=True) * counts.sum(0) / counts.sum()
     pushes: Floats = STRENGTH * np.log((counts + 1) / (expected + 1)) + rng.normal(0, NOISE, counts.shape)
     return pushes
+
+
+def _commonness(counts: Floats) -> Floats:
+    """How frequent a word is, from 0 for an unseen one to 1 for the most frequent, by logarithms."""
+    sizes = np.log1p(counts.sum(1))
+    common: Floats = sizes / sizes.max()
+    return common
 
 
 def _turned(pushes: Floats, owners: Ints, share: float, rng: np.random.Generator) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from heedful.analysis.statistics import Estimate
-from heedful.analysis.tokens import NONE
+from heedful.analysis.tokens import NEUTRAL, NONE, GroupRule
 from heedful.claims import CLAIMS
 from heedful.claims.answer import CHANCE, LEADS, SCORES, SOUND, TEXTS
 from heedful.claims.model import LEARNED, outcomes
@@ -24,6 +24,9 @@ BEHIND = (LEARNED, SOUND, SCORES, TEXTS, CHANCE, LEADS)
 
 ERASED = ("attention", "random")
 """The rankings that these claims read."""
+
+OFTEN = GroupRule().count
+"""Words that are rarer can be told to belong to no group."""
 
 FRESH = 5000
 """Texts of a population: the largest deviation of a mean of shares is then .007."""
@@ -65,4 +68,5 @@ def population(whole: Evidence) -> Population:
 
 def with_planted_groups(tokens: pd.DataFrame, groups: Groups, seen: Marks) -> pd.DataFrame:
     """The table of tokens with the groups that were planted; words that no training text has belong to none."""
-    return tokens.assign(group=np.where(seen, groups, NONE), beyond_chance=True)
+    groups = np.where(seen, groups, NONE)
+    return tokens.assign(group=groups, beyond_chance=True, even=(groups == NEUTRAL) & (tokens["count"] > OFTEN))

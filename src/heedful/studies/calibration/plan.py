@@ -11,21 +11,25 @@ from heedful.studies.calibration.world import KINDS, PLANTED, TRAINED, World
 
 SIZES = (200, 2_000, 20_000)
 TRAINED_SIZES = (500, 2_000)
-TRAINED_CLASSES = ("50:50", "90:10")
+TRAINED_CLASSES = ("50:50", "90:10", "10 even")
 TRAINED_SEEDS = 2
 """For each seed of the planted worlds."""
 
 
-def worlds(*, seeds: int = 2, sizes: Sequence[int] = SIZES) -> list[World]:
-    """Every kind of attention with all class sizes, both lengths and these numbers of texts."""
-    if seeds < 1 or min(sizes, default=0) < 100:
-        raise ConfigError(f"Calibration takes 1 seed or more and worlds of 100 texts or more, not {seeds} and {sizes}.")
-    return [_world(*place) for place in itertools.product(range(seeds), sizes, PLANTED, SHARES, LENGTHS)]
+def worlds(*, seeds: int = 2, first: int = 0, sizes: Sequence[int] = SIZES) -> list[World]:
+    """Every kind of attention with all class sizes, both lengths, these numbers of texts, and seeds from `first` on."""
+    if seeds < 1 or first < 0 or min(sizes, default=0) < 100:
+        raise ConfigError(
+            "Calibration takes 1 seed or more, from 0 on, and worlds of 100 texts or more, not "
+            f"{seeds} from {first} on and {sizes}."
+        )
+    chances = range(first, first + seeds)
+    return [_world(*place) for place in itertools.product(chances, sizes, PLANTED, SHARES, LENGTHS)]
 
 
-def trained_worlds(*, seeds: int = 2, sizes: Sequence[int] = TRAINED_SIZES) -> list[World]:
-    """Every kind of world in which a model is trained, even and skewed, both lengths and these numbers of texts."""
-    chances = range(TRAINED_SEEDS * seeds)
+def trained_worlds(*, seeds: int = 2, first: int = 0, sizes: Sequence[int] = TRAINED_SIZES) -> list[World]:
+    """Every kind of world in which a model is trained, few classes and many, both lengths, these numbers of texts."""
+    chances = range(TRAINED_SEEDS * first, TRAINED_SEEDS * (first + seeds))
     return [_world(*place) for place in itertools.product(chances, sizes, TRAINED, TRAINED_CLASSES, LENGTHS)]
 
 

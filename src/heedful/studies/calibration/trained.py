@@ -1,6 +1,7 @@
 """Worlds in which a model is trained on texts whose truth is planted, and examined as an audit examines a run.
 
 noise     labels have nothing to do with the texts: there is nothing to explain;
+copies    the same, and every text is there five times;
 words     every class has words of its own; what the model makes of them, the population shows;
 one word  one word of each class decides the label, all others are noise: too few words for an answer across the corpus,
           and for single decisions it is known which unit attention must find, where the model goes by it.
@@ -29,6 +30,7 @@ from heedful.traces import Trace
 from heedful.tracing import trace
 from heedful.training.loop import fit
 
+NOISE, COPIES = ("noise", "copies"), 5
 EMBEDDING_SIZE = 20
 EPOCHS = 10
 LEARNING_RATES = (0.05, 0.1, 0.5)
@@ -62,9 +64,10 @@ def _sizes(world: World) -> dict[str, int]:
 
 def _labelled(world: World, language: Language, count: int, rng: np.random.Generator) -> Labelled:
     """Texts as they are written, with their labels; those of noise are dealt out again."""
-    texts = draw(language, count, rng)
-    labels = rng.permutation(texts.labels) if world.kind == "noise" else texts.labels
-    return _written(texts, language), labels.tolist()
+    copies = COPIES if world.kind == "copies" and count != FRESH else 1
+    texts = draw(language, count // copies, rng)
+    labels = rng.permutation(texts.labels) if world.kind in NOISE else texts.labels
+    return _written(texts, language) * copies, labels.tolist() * copies
 
 
 def _written(texts: Texts, language: Language) -> list[str]:
@@ -103,7 +106,7 @@ def _evidence(tokens: pd.DataFrame, split: Split, model: Classifier) -> Evidence
 
 
 def _planted(world: World, found: Trace) -> dict[str, Planted]:
-    if world.kind == "noise":
+    if world.kind in NOISE:
         return {"corpus": "not shown", "decision": "not shown"}
     return {"corpus": None, "decision": found_share(found) if world.kind == "one word" else None}
 

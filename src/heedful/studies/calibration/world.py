@@ -15,10 +15,11 @@ PLANTED = (
     "graded",
     "found in part",
     "unsound",
+    "frequency",
 )
 """Kinds of worlds whose attention is planted (`heedful.studies.calibration.attention`)."""
 
-TRAINED = ("noise", "words", "one word")
+TRAINED = ("noise", "copies", "words", "one word")
 """Kinds of worlds in which a model is trained (`heedful.studies.calibration.trained`)."""
 
 KINDS = (*PLANTED, *TRAINED)
