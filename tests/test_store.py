@@ -177,6 +177,36 @@ def test_gc_removes_what_was_left_and_nothing_else(store: Store) -> None:
     assert store.finished() == [path]
 
 
+def test_a_run_moved_aside_by_a_process_that_was_killed_is_taken_back(store: Store) -> None:
+    """Killed between the two renames of a replacement: the old run has another name, the new one is not in place."""
+    path = publish(store)
+    aside = store.root / f".{path.name}.12345678.old"
+    path.rename(aside)
+    os.utime(aside, (0, 0))
+    assert store.find("a" * 64) is None
+    assert aside not in store.rubbish()
+    with store.lock("b" * 64):
+        assert store.find("a" * 64) is None  # nobody else's business
+    with store.lock("a" * 64):
+        assert store.find("a" * 64) == path
+    shutil.copytree(path, aside)
+    os.utime(aside, (0, 0))
+    with store.lock("a" * 64):
+        assert aside.is_dir()  # replaced: only to be removed
+    assert store.rubbish() == [aside]
+
+
+def test_gc_sees_what_a_killed_audit_left_in_a_run(store: Store) -> None:
+    left = publish(store) / "figures" / ".scores.svg.12345678.part"
+    left.parent.mkdir()
+    left.write_text("half a figure")
+    assert store.rubbish() == []  # it may be being written
+    os.utime(left, (0, 0))
+    assert store.rubbish() == [left]
+    store.collect(store.rubbish())
+    assert not left.exists()
+
+
 def test_all_runs_are_one_table(store: Store) -> None:
     publish(store, "a" * 64)
     publish(store, "b" * 64, **{"model.score_scale": 3, "training.patience": 2})

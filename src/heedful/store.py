@@ -122,8 +122,7 @@ class Store:
         """Where an unfinished run keeps its checkpoint."""
         return self.root / ".work" / digest[:PREFIX]
 
-    @contextmanager
-    def lock(self, digest: str, *, wait: bool = True) -> Iterator[None]:
+    def lock(self, digest: str, *, wait: bool = True) -> AbstractContextManager[None]:
         """Nobody else computes, replaces or removes this run inside the block.
 
         A run that a process had moved aside to replace it, and did not live to, is there again.
@@ -132,6 +131,10 @@ class Store:
         make_folder(self.root)
         if not (self.root / MARK).is_file():
             write_json(self.root / MARK, {"format": FORMAT})
+        return self._locked(digest, wait)
+
+    @contextmanager
+    def _locked(self, digest: str, wait: bool) -> Iterator[None]:
         with locked(self._lock_file(digest), f"Run {digest[:PREFIX]} of '{self.root}'", wait=wait):
             restore_moved_aside(self.root, f"{digest[:PREFIX]}*")
             yield

@@ -51,6 +51,14 @@ def test_the_same_plan_from_python_and_from_json(tmp_path: Path) -> None:
     assert made == Plan.read(tmp_path / "scales.json")
 
 
+@pytest.mark.parametrize("name", ["../x", "/x", "a/b", "..", ".", "", ".hidden", "a\0b"])
+def test_a_name_that_would_write_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"it must be one of a file, without folders: not .*\. Change `name` in the plan"
+    ):
+        Plan.of(name=name)
+
+
 def test_a_number_of_seeds_counts_from_zero_and_a_run_comes_once() -> None:
     assert [run.training.seed for run in Plan.of(seeds=3).runs] == [0, 1, 2]
     assert len(Plan.of(grid={"model.score_scale": [10, 10.0, 1e1]})) == 1

@@ -45,7 +45,7 @@ class Plan:
     runs: tuple[RunSettings, ...]
 
     def __post_init__(self) -> None:
-        if self.name != Path(self.name).name or self.name.startswith(".") or "\0" in self.name:
+        if not self.name or self.name != Path(self.name).name or self.name.startswith(".") or "\0" in self.name:
             raise ConfigError(
                 f"A plan's tables are called by its name, so that it must be one of a file, without folders: not "
                 f"{self.name!r}. Change `name` in the plan."
