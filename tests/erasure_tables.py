@@ -56,6 +56,13 @@ def same(mass: dict[str, float] | None = None, taken: float = 0.5, **erased: int
     return {"flips": flips(mass=mass, taken=taken, **{name: [count] * 100 for name, count in erased.items()})}
 
 
+def leads(**taken: float) -> Tables:
+    """A hundred instances of ten units that lose such a share of their lead along each ranking."""
+    tables = flips(**{name: [5] * 100 for name in taken})  # type: ignore[arg-type]
+    orders = tables["ranking"] + tables["order"].map(lambda order: f"_{order}" if order else "")
+    return {"flips": tables.assign(lead_taken=orders.map(taken))}
+
+
 def models(table: str, seeds: int = 2, **made: Tables) -> Tables:
     """Several models, one table each, the same for every seed."""
     parts = [named(tables[table], model, seed=seed) for model, tables in made.items() for seed in range(seeds)]

@@ -11,7 +11,7 @@ from heedful.claims.answer import answer
 from tests.verdicts import verdict
 
 DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
-CORPUS, DECISION = ("C1", "C2b", "C8c"), ("S6", "S13")
+CORPUS, DECISION = ("C1", "C2b", "C8c"), ("S6b", "S13")
 GUIDES = ("S5", "S14")
 SPEAKING = (*CORPUS, *DECISION, *GUIDES)
 
@@ -76,11 +76,11 @@ def test_every_combination_of_verdicts_present_or_not_has_its_sentences() -> Non
             "that decide.",
         ),
         (
-            {"C8c": "no", "S6": "no"},
+            {"C8c": "no", "S6b": "no"},
             "No: attention does not point at the words that decide, neither across the corpus nor in single decisions.",
         ),
         (
-            {"C2b": "not shown", "S6": "not shown"},
+            {"C2b": "not shown", "S6b": "not shown"},
             "Not shown: the evidence does not tell whether attention points at what decides.",
         ),
         (
@@ -117,7 +117,7 @@ def test_what_to_use_instead_rests_on_what_was_measured() -> None:
     assert words.startswith("To explore the corpus, read the polarity scores")
     assert decision.startswith("To explain one decision, read the contributions α·z")
     assert "`heedful erase` shows the provably smallest set that flips it." in decision
-    assert len(answer(verdicts(C1="no", C2b="no", S6="no", S13="no")).instead) == 1  # nothing sound to explore
+    assert len(answer(verdicts(C1="no", C2b="no", S6b="no", S13="no")).instead) == 1  # nothing sound to explore
 
 
 def test_where_most_decisions_rest_on_no_part_of_their_text_nothing_is_said_of_decisions() -> None:
@@ -178,7 +178,7 @@ def test_a_model_that_is_not_shown_to_beat_guessing_is_not_explained(decision: D
 def test_better_guides_are_named(gradient: Decision, margin: Decision, words: str) -> None:
     found = answer(verdicts(**{**ALL_YES, "S5": gradient, "S14": margin})).question("decision")
     assert found.words.endswith(f". {words}")
-    assert found.rests_on == ("S6", "S13", "S5", "S14")
+    assert found.rests_on == ("S6b", "S13", "S5", "S14")
 
 
 def test_what_does_not_hold_of_the_decisions_for_every_class_is_no_yes() -> None:

@@ -13,7 +13,7 @@ from heedful.claims.erasure import COMPARING, FASTER_SHARE, OF_ONE_MODEL
 from heedful.claims.kinds import FEWEST
 from heedful.studies.serrano2019.measures import measure
 from heedful.traces import Trace
-from tests.erasure_tables import Tables, erased, flips, models, named, rising, same, tops, two_tops
+from tests.erasure_tables import Tables, erased, flips, leads, models, named, rising, same, tops, two_tops
 
 BOTH_WAYS: dict[str, Any] = {"attention": [4, 5] * 50, "gradient": [5, 4] * 50, "product": [3, 3] * 50}
 
@@ -40,6 +40,7 @@ CASES: dict[str, tuple[Tables, Tables]] = {
         models("flips", HANrnn=same(attention=5, gradient=4), HANconv={"flips": flips(**BOTH_WAYS)}),
     ),
     "S6": (same(attention=3, random=5, random_1=4), same(attention=5, random=5, random_1=4)),
+    "S6b": (leads(attention=0.9, random=0.4, random_1=0.9), leads(attention=0.2, random=0.4, random_1=0.2)),
     "S7": (models("flips", HANrnn=erased(9), HANconv=erased(4)), models("flips", HANrnn=erased(4), HANconv=erased(9))),
     "S7b": (
         models("flips", FLANconv=erased(4), FLANnoenc=erased(1)),

@@ -54,6 +54,24 @@ def test_without_a_minimum_or_where_all_must_go_there_is_no_number() -> None:
     assert [math.isnan(value) for value in found.tolist()] == [True, True]
 
 
+def test_what_a_bias_gives_no_unit_holds_by_hand() -> None:
+    """Even weights and a bias of 1. Pushes 4, −2, −2 give no lead of their own. Pushes 2, 5, −3 give 4/3 of 7/3.
+
+    Two units must go there, 2 and 5. Without the first alone the lead is (5 − 3)/2 + 1 = 2: a quarter of 4/3 is gone.
+    """
+    trace = Trace.from_arrays(
+        offsets=[0, 3, 6],
+        attention_weights=[1 / 3] * 6,
+        polarity_scores=[4.0, -2.0, -2.0, 2.0, 5.0, -3.0],
+        bias=[1.0],
+    )
+    minimum = minimum_flips(trace)
+    assert minimum["erased"].tolist() == [1, 2]
+    nothing, whole = leads_taken(trace, minimum, "margin").tolist()
+    assert (math.isnan(nothing), whole) == (True, 1.0)
+    assert leads_taken(trace, minimum.assign(erased=[1, 1])).tolist()[1] == pytest.approx(0.25)
+
+
 @pytest.mark.parametrize("by", RANKINGS)
 @pytest.mark.parametrize("seed", range(3))
 def test_leads_are_those_of_a_literal_loop(by: str, seed: int) -> None:
@@ -65,7 +83,9 @@ def test_leads_are_those_of_a_literal_loop(by: str, seed: int) -> None:
         where = trace.instance(row)
         gone = [int(place) - where.start for place in order[where][:size]]
         before, after = (lead(trace, row, positions) for positions in ([], gone))
-        wanted = min(1.0, max(0.0, 1 - after / before)) if size else math.nan
+        given = before - max(0.0, lead(trace, row, list(range(where.stop - where.start))))
+        gone_share = (min(1.0, max(0.0, (before - after) / given)) if after > 0 else 1.0) if given > 0 else math.nan
+        wanted = gone_share if size else math.nan
         assert float(found[row]) == pytest.approx(wanted, abs=1e-9, nan_ok=True)
 
 

@@ -78,15 +78,17 @@ def test_decisions_for_each_class_have_a_line_of_their_own() -> None:
     parts = {"attention": [1] * 20 + [3] * 20 + [None] * 5, "random": [2] * 40 + [None] * 5}
     counts = {**parts, "minimum": [1] * 40 + [None] * 5}
     flips = flips_of({name: [(n, 4, erased) for n, erased in enumerate(rows)] for name, rows in counts.items()})
+    attended = (flips["instance"] < 20).where(flips["instance"] < 40).astype(float)
+    chance = pd.Series(0.5, index=flips.index).where(flips["instance"] < 40)
     flips = flips.assign(
         decision=(flips["instance"] >= 20).astype(int),
-        lead_taken=(flips["instance"] < 20).where(flips["instance"] < 40).astype(float),
+        lead_taken=attended.where(flips["ranking"] != "random", chance),
     )
     found = by_decision(flips, ("a", "b", "never decided for")).set_index("decision")
     assert found["texts"].to_dict() == {"a": 20, "b": 25}
     assert found["resting"].to_dict() == {"a": 20, "b": 20}
     assert found["found"].to_dict() == {"a": "yes", "b": "no"}
-    assert found["sooner"].to_dict() == {"a": 1.0, "b": 0.0}
+    assert found["beats_chance"].to_dict() == {"a": 1.0, "b": 0.0}
     assert found["lead_taken"].to_dict() == {"a": 1.0, "b": 0.0}
     assert found["median_fraction"].to_dict() == {"a": 0.25, "b": 0.75}
     assert shown_decisions(by_decision(flips, ("a", "b"))).iloc[1].tolist() == [

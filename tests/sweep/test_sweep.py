@@ -101,7 +101,9 @@ def test_a_sweep_killed_twenty_times_ends_like_an_undisturbed_one(tmp_path: Path
 
 
 def test_two_sweeps_at_once_share_the_work_and_do_nothing_twice(tmp_path: Path, source: Path) -> None:
-    plan = write_plan(tmp_path / "plan.toml", source, scales=4, seeds=2, epochs=6)
+    plan = write_plan(
+        tmp_path / "plan.toml", source, scales=4, seeds=2, epochs=40
+    )  # longer than a process takes to begin
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     both = [
         start("sweep", plan, "-j", 1, "--store", tmp_path / "runs", "--out", tmp_path / name, "--json", **pipes)

@@ -1,4 +1,4 @@
-"""How much of a decision's lead goes when as many units are erased as the smallest set that flips it has.
+"""How much of the lead that a text gives to its decision goes when as many units are erased as the smallest set has.
 
 The first flip along a ranking asks for the whole way: an order that finds both words a decision rests on, and then
 leaves it to the rest of the text, whose tiny contributions may point either way, can look as bad as chance. The lead
@@ -21,8 +21,9 @@ def leads_taken(
 ) -> Float[Tensor, " instances"]:
     """The share of the lead that is gone after as many erasures along the ranking as the minimum set has units.
 
-    The lead is logit_y − max_{k≠y} logit_k of the decision y; the share is 1 − lead(S) / lead(∅), within 0 … 1, and 1
-    where the decision flips. Not a number where only erasing everything flips, or nothing, or where there is no lead.
+    The lead is logit_y − max_{k≠y} logit_k of the decision y. What a bias in favour of y gives no unit holds: with
+    B = max(0, b_y − max_{k≠y} b_k) the share is (lead(∅) − lead(S)) / (lead(∅) − B), within 0 … 1, and 1 where the
+    decision flips. Not a number where only erasing everything flips, or nothing, or where the text gives no lead.
     """
     sizes = torch.from_numpy(minimum["erased"].to_numpy(dtype="float64", na_value=float("nan"))).to(trace.bias.device)
     known = sizes < trace.lengths
@@ -31,8 +32,9 @@ def leads_taken(
     gone = torch.zeros_like(places, dtype=torch.bool)
     gone[places] = (steps < sizes[trace.segments]) & known[trace.segments]
     before, after = (_leads(trace, scores) for scores in (logits(trace), _without(trace, gone)))
-    taken = (1 - after / before).clamp(0, 1).where(after > 0, 1.0)
-    return taken.where(known & (before > 0), torch.nan)
+    given = before - _leads(trace, trace.bias.expand(len(trace), -1)).clamp(min=0)
+    taken = ((before - after) / given).clamp(0, 1).where(after > 0, 1.0)
+    return taken.where(known & (before > 0) & (given > 0), torch.nan)
 
 
 def _leads(trace: Trace, scores: Float[Tensor, "instances classes"]) -> Float[Tensor, " instances"]:

@@ -16,7 +16,7 @@ from heedful.notebook import listed
 Known = Mapping[str, Decision]
 
 SOUND, SCORES, TEXTS = "C1", "C2b", "C8c"
-CHANCE, LEADS, ALL_TEXTS = "S6", "S13", "S4"
+CHANCE, LEADS, ALL_TEXTS = "S6b", "S13", "S4"
 GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
 """The claims that another ranking is the better guide, and what it is called."""
 
@@ -226,14 +226,14 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
         "not shown": "whether they get more of the attention on unseen text is not shown",
     },
     CHANCE: {
-        "yes": "erased from the most attended on, units flip decisions sooner than in random order",
-        "no": "erased from the most attended on, units flip decisions no sooner than in random order",
-        "not shown": "whether decisions flip sooner from the most attended unit on than in random order is not shown",
+        "yes": "the most attended units hold more of what decides than random ones",
+        "no": "the most attended units hold no more of what decides than random ones",
+        "not shown": "whether the most attended units hold more of what decides than random ones is not shown",
     },
     LEADS: {
-        "yes": "the most attended units hold most of what decides",
-        "no": "much of what decides lies in other units than the most attended ones",
-        "not shown": "whether the most attended units hold most of what decides is not shown",
+        "yes": "they hold most of it",
+        "no": "much of it lies in other units",
+        "not shown": "whether they hold most of it is not shown",
     },
 }
 

@@ -14,6 +14,7 @@ from heedful.claims.erasure_estimates import (
     lead_taken,
     less_mass,
     more_flips,
+    more_lead_than_chance,
     more_top_flips,
     positive_divergence,
     smaller_difference,
@@ -195,6 +196,26 @@ CLAIMS = (
         sides=("texts",),
     ),
     Claim(
+        name="S6b",
+        statement="The most attended units hold more of what decides than as many random ones.",
+        statistic="P(more of the decision's lead goes with the most attended units than with as many random ones), "
+        "equal shares counting half",
+        threshold=0.5,
+        needs=("flips",),
+        estimate=over_runs("flips", more_lead_than_chance("attention")),
+        words={
+            "yes": "The most attended units hold more of what decides than chance: without them a decision loses more "
+            "of its lead than without as many random ones in {found.value:.1%} of all comparisons (50 % is chance).",
+            "no": "The most attended units hold less of what decides than chance: without them a decision loses more "
+            "of its lead than without as many random ones in only {found.value:.1%} of all comparisons (50 % is "
+            "chance).",
+            "not shown": "Without the most attended units a decision loses more of its lead than without as many "
+            "random ones in {found.value:.1%} of all comparisons; that cannot be told from chance, 50 %.",
+        },
+        silence=_UNFLIPPED,
+        sides=("texts",),
+    ),
+    Claim(
         name="S7",
         statement="Decisions flip later with a recurrent encoder than with a convolutional one.",
         statistic="mean fraction erased at the flip, on the texts that both flip: rnn minus conv",
@@ -298,20 +319,21 @@ CLAIMS = (
     Claim(
         name="S13",
         statement="The most attended units are those that the decision rests on.",
-        statistic="share of the decision's lead that goes with the most attended units, as many as the minimum has",
+        statistic="share of the lead that a text gives to its decision, gone with the most attended units, as many as "
+        "the minimum has",
         threshold=MAJORITY,
         needs=("flips",),
         estimate=over_runs("flips", lead_taken("attention")),
         words={
             "yes": "Decisions rest on what is attended to: without the most attended units, as many as are provably "
-            "enough to flip it, a decision loses {found.value:.1%} of its lead in the mean (one that grows counts as "
-            "none lost).",
+            "enough to flip it, a decision loses {found.value:.1%} of the lead that its text gives it in the mean (one "
+            "that grows counts as none lost).",
             "no": "Decisions rest on other units than the most attended ones: without these, as many as are provably "
-            "enough to flip it, a decision loses only {found.value:.1%} of its lead in the mean (one that grows counts "
-            "as none lost).",
+            "enough to flip it, a decision loses only {found.value:.1%} of the lead that its text gives it in the mean "
+            "(one that grows counts as none lost).",
             "not shown": "Without the most attended units, as many as are provably enough to flip it, a decision loses "
-            "{found.value:.1%} of its lead in the mean; that is too close to the line of 75 %, or rests on too few "
-            "texts, to call.",
+            "{found.value:.1%} of the lead that its text gives it in the mean; that is too close to the line of 75 %, "
+            "or rests on too few texts, to call.",
         },
         silence=_UNFLIPPED,
         sides=("texts",),

@@ -221,6 +221,25 @@ def lead_taken(ranking: str) -> OfRun:
     return of_run
 
 
+def more_lead_than_chance(ranking: str) -> OfRun:
+    """P(more of the lead goes with the units of the ranking than with as many random ones), equal shares counting half.
+
+    As many as the minimum has; the mean over instances of the mean over random orders.
+    """
+
+    def of_run(run: pd.DataFrame, level: float) -> Estimate | None:
+        rows = _several(run).dropna(subset=["lead_taken"])
+        if not {ranking, CHANCE} <= set(rows["ranking"]):
+            return None if run.empty or not {ranking, CHANCE} <= set(run["ranking"]) else too_few(0)
+        keys = [rows["instance"], rows["ranking"], rows["order"]]
+        taken = rows["lead_taken"].groupby(keys, sort=False).first().unstack([1, 2])
+        own, random = taken[ranking].to_numpy()[:, :1], taken[CHANCE].to_numpy()
+        scores = ((own > random) + 0.5 * (own == random)).mean(1)
+        return bounded_mean(scores, low=0.0, high=1.0, level=level) if len(scores) >= FEWEST else too_few(len(scores))
+
+    return of_run
+
+
 def less_mass(ranking: str) -> OfRun:
     """How much less attention weight a ranking erases than attention does, in the mean."""
 

@@ -35,13 +35,14 @@ def better_than_guessing(tables: Tables) -> Estimate:
     rows = tables["outcomes"]
     hits = pd.Series(rows["label"] == rows["decision"]).groupby(rows["label"]).agg(["sum", "size"])
     found = mean_of_shares(hits["sum"].tolist(), hits["size"].tolist(), level=SURE)
-    value, chance = found.value - 1 / len(hits), _by_chance(rows)
-    least, most = np.quantile(chance, [(1 - SURE) / 2, (1 + SURE) / 2])
+    guessed = 1 / len(hits)
+    value = found.value - guessed
+    least, most = np.quantile(_by_chance(rows), [(1 - SURE) / 2, (1 + SURE) / 2])
     return replace(
         found,
         value=value,
-        low=min(found.low - 1 / len(hits), value - float(most)),
-        high=max(found.high - 1 / len(hits), value - float(least)),
+        low=max(-guessed, min(found.low - guessed, value - float(most))),
+        high=min(1 - guessed, max(found.high - guessed, value - float(least))),
         over=f"them at the {SURE:.0%} level",
     )
 

@@ -8,9 +8,9 @@ import pandas as pd
 from heedful.analysis.quality import flip_summary, on_resting, ranking_quality, rests_on_a_part
 from heedful.analysis.statistics import LEVEL
 from heedful.claims import CLAIMS, Verdict, judge
-from heedful.claims.answer import single_decisions
+from heedful.claims.answer import CHANCE, LEADS, single_decisions
 from heedful.claims.erasure import OF_ONE_MODEL
-from heedful.claims.erasure_estimates import lead_taken, sooner_than_chance
+from heedful.claims.erasure_estimates import lead_taken, more_lead_than_chance
 from heedful.claims.kinds import decide
 from heedful.notebook import counted
 from heedful.studies.serrano2019.measures import measure
@@ -23,7 +23,7 @@ DECISION_COLUMNS = [
     "texts",
     "resting",
     "found",
-    "sooner",
+    "beats_chance",
     "lead_taken",
     "median_fraction",
     "median_minimum",
@@ -41,7 +41,7 @@ class ErasedAttention:
     lead_taken, on the texts of the convention `resting`."""
     decisions: pd.DataFrame
     """One row per class that texts are decided for: decision, texts, resting, whether attention finds what decided,
-    and of the resting ones sooner (S6), lead_taken (S13), median_fraction by attention and median_minimum."""
+    and of the resting ones beats_chance (S6b), lead_taken (S13), median_fraction by attention and median_minimum."""
     verdicts: Sequence[Verdict]
     words: str
 
@@ -101,14 +101,14 @@ def _of_decisions(rows: pd.DataFrame, level: float) -> dict[str, object]:
     tables = by_ranking(rows)
     resting = on_resting(tables)
     attended, minimum = resting["attention"], resting[MINIMUM]
-    numbers = {"S6": sooner_than_chance("attention")(rows, level), "S13": lead_taken("attention")(rows, level)}
+    numbers = {CHANCE: more_lead_than_chance("attention")(rows, level), LEADS: lead_taken("attention")(rows, level)}
     judged = {claim: decide(found, CLAIMS[claim].threshold) for claim, found in numbers.items()}
-    sooner = numbers["S6"]
+    better = numbers[CHANCE]
     return {
         "texts": len(tables[MINIMUM]),
         "resting": len(minimum),
         "found": single_decisions(judged, len(minimum), len(tables[MINIMUM])),
-        "sooner": sooner.value if sooner else float("nan"),
+        "beats_chance": better.value if better else float("nan"),
         "lead_taken": attended["lead_taken"].mean(),
         "median_fraction": attended["fraction"].median(),
         "median_minimum": minimum["fraction"].median(),
@@ -160,7 +160,7 @@ def shown_decisions(decisions: pd.DataFrame) -> pd.DataFrame:
             "resting": decisions["resting"].map("{:,}".format),
             "median erased": decisions["median_fraction"].map(_per_cent),
             "minimum": decisions["median_minimum"].map(_per_cent),
-            "beats chance": decisions["sooner"].map(_per_cent),
+            "beats chance": decisions["beats_chance"].map(_per_cent),
             "lead gone": decisions["lead_taken"].map(_per_cent),
             "found": decisions["found"],
         }

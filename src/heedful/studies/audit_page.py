@@ -199,8 +199,9 @@ def _erasure_part(erased: ErasedAttention) -> Part:
         "that never flips one counts as everything erased. No set smaller than the minimum flips the decision; “× "
         "minimum” says how many times as many units a ranking needs in the mean, “is minimal” how often it needs no "
         "more (S9), and “lead gone” how much of the lead over the next class goes with as many units as the minimum "
-        "has (S13). In the second table, for the decisions of each class: how many rest on a part, how often attention "
-        "needs fewer units than a random order (“beats chance”, S6), and whether it finds what decided.",
+        "has (S13). In the second table, for the decisions of each class: how many rest on a part, how often more of "
+        "the lead goes with the most attended units than with random ones (“beats chance”, S6b), and whether attention "
+        "finds what decided.",
     )
 
 
