@@ -120,8 +120,9 @@ def first_flips(
     lanes = -(-classes // LANES) * LANES
     sums, terms = np.empty(lanes), np.zeros((order.shape[1], lanes))
     for r in range(len(order)):
-        y, n, start = chosen[r], lengths[r], starts[r]
+        y, n, start, flat = chosen[r], lengths[r], starts[r], True
         for i in range(n):
+            flat &= exponents[start + i] == 0
             for k in range(classes):
                 terms[i, k] = mantissas[start + i] * ((polarity[start + i, k] + bias[k]) * scale)
         surely, perhaps, weightless, unclear = 0, 0, 0, False
@@ -130,24 +131,21 @@ def first_flips(
         for j in range(n - 1, 0, -1):
             unit = order[r, j]
             weight, part = mantissas[unit], 1.0
-            if exponents[unit] != top and weight > 0:
+            if not flat and exponents[unit] != top and weight > 0:
                 if remaining == 0:
                     top = exponents[unit]
                 elif exponents[unit] > top:
                     shrink = power_of_two(top - exponents[unit])
-                    sums *= shrink
+                    for k in range(lanes):
+                        sums[k] *= shrink
                     remaining, lead, gained = remaining * shrink, lead * shrink, gained * shrink
                     top = exponents[unit]
                 else:
                     part = power_of_two(exponents[unit] - top)
                     weight *= part
             remaining += weight
-            if part == 1:
-                for k in range(lanes):
-                    sums[k] += terms[unit - start, k]
-            else:
-                for k in range(lanes):
-                    sums[k] += part * terms[unit - start, k]
+            for k in range(lanes):
+                sums[k] += part * terms[unit - start, k]
             if remaining == 0:
                 weightless += 1
                 continue
