@@ -132,9 +132,9 @@ def test_where_most_decisions_rest_on_no_part_of_their_text_nothing_is_said_of_d
     assert " That is of 311 of 1,200 decisions: " in few.words
     assert few.words.endswith("Of so few, nothing is said of decisions at large.")
     most = answer([*some, counted("S13", 900), counted("S4", 1200)]).question("decision")
-    assert (most.decision, most.words.endswith("rest on no part of their text.")) == ("yes", True)
+    assert (most.decision, most.words.endswith("rests on no part of its text.")) == ("yes", True)
     every = answer([*some, counted("S13", 1200), counted("S4", 1200)]).question("decision")
-    assert "decisions: the others" not in every.words
+    assert "decisions: what is left" not in every.words
 
 
 def test_sentences_have_the_weights_in_a_hierarchical_model() -> None:

@@ -13,6 +13,7 @@ from heedful.studies.audit_erasure import (
     shown_table,
     summarise,
 )
+from heedful.studies.erasure import erasure_tables
 from heedful.traces import Trace
 
 
@@ -91,6 +92,7 @@ def test_decisions_for_each_class_have_a_line_of_their_own() -> None:
     assert found["beats_chance"].to_dict() == {"a": 1.0, "b": 0.0}
     assert found["lead_taken"].to_dict() == {"a": 1.0, "b": 0.0}
     assert found["median_fraction"].to_dict() == {"a": 0.25, "b": 0.75}
+    assert set(by_decision(flips, ("a", "b"), learned=False)["found"]) == {"not shown"}
     assert shown_decisions(by_decision(flips, ("a", "b"))).iloc[1].tolist() == [
         "b", "25", "20", "75.0%", "25.0%", "0.0%", "0.0%", "no"
     ]  # fmt: skip
@@ -161,3 +163,19 @@ def test_an_erasure_is_of_all_texts_and_has_its_verdicts() -> None:
 )
 def test_shown_cells_are_words(column: str) -> None:
     assert all(isinstance(cell, str) for cell in shown_table(summarise(FLIPS))[column])
+
+
+def test_of_a_model_that_learned_nothing_audit_and_erase_say_the_same_of_every_class() -> None:
+    """Labels by the toss of a coin: whatever erasure shows, it is not said that attention finds what decided."""
+    draw = torch.Generator().manual_seed(3)
+    units = torch.randn(400, 2, generator=draw, dtype=torch.float64)
+    trace = Trace.from_arrays(
+        offsets=torch.arange(101) * 4,
+        attention_scores=units[:, 0].abs(),
+        polarity_scores=units,
+        bias=[0.0, 0.0],
+        labels=torch.randint(0, 2, (100,), generator=draw),
+    )
+    audited, erased = erase_attention(trace).decisions, erasure_tables(trace).decisions
+    pd.testing.assert_frame_equal(audited, erased)
+    assert set(audited["found"]) == {"not shown"}

@@ -269,3 +269,8 @@ def test_every_form_of_data_says_the_same_of_missing_labels(kind: str, tmp_path:
     assert corpus.notices[0] == MISSING
     assert corpus.notices[1].startswith(SAID)
     assert load_corpus(source, missing_labels="keep").notices[0] == MISSING
+
+
+def test_a_table_of_one_row_is_too_small_and_not_one_of_measurements() -> None:
+    with pytest.raises(DataError, match=r"At least 10 labelled texts are needed, there are 1\."):
+        load_corpus(pd.DataFrame({"text": ["x"], "label": [1]}))

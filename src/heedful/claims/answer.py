@@ -238,8 +238,8 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
 }
 
 _RESTING = (
-    "That is of {some:,} of {all:,} decisions: the others flip only when everything is erased, or never, and rest on "
-    "no part of their text."
+    "That is of {some:,} of {all:,} decisions: what is left flips only when everything is erased, or never, and rests "
+    "on no part of its text."
 )
 _FEW_REST = "Of so few, nothing is said of decisions at large."
 

@@ -83,3 +83,9 @@ CLAIMS = (
         span=(-1.0, 1.0),
     ),
 )
+
+
+def has_learned(trace: Trace) -> bool:
+    """Whether the model of a trace is shown to have learned something; without labels there is no telling otherwise."""
+    (claim,) = CLAIMS
+    return trace.labels is None or claim.judge({"outcomes": outcomes(trace)}).decision == "yes"

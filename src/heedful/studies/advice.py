@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from heedful.analysis.statistics import area
-from heedful.claims import judge
 from heedful.claims.kinds import FEWEST
-from heedful.claims.model import LEARNED, outcomes
+from heedful.claims.model import has_learned
 from heedful.claims.scores import matched_separation, polar
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, HeedfulError, StoreError
@@ -185,11 +184,10 @@ def look(finished: Run) -> dict[str, float | None]:
     """Dev accuracy, separation of polar from neutral words, and parting of the classes in one run."""
     tokens = finished.table("tokens")
     found = matched_separation(tokens)
-    (learned,) = judge((LEARNED,), {"outcomes": outcomes(finished.trace())})
     enough = min(found.sides) >= FEWEST
     return {
         "dev_accuracy": float(finished.metrics["dev_accuracy"]),
-        "learned": float(learned.decision == "yes"),
+        "learned": float(has_learned(finished.trace())),
         "separation": found.value if enough else None,
         "separation_low": found.low if enough else None,
         "separation_high": found.high if enough else None,

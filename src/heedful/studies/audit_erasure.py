@@ -12,6 +12,7 @@ from heedful.claims.answer import CHANCE, LEADS, single_decisions
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.claims.erasure_estimates import lead_taken, more_lead_than_chance
 from heedful.claims.kinds import decide
+from heedful.claims.model import has_learned
 from heedful.notebook import counted
 from heedful.studies.serrano2019.measures import measure
 from heedful.studies.words import printable
@@ -54,7 +55,7 @@ def erase_attention(found: Trace, *, seed: int = 0, unit: str = "words") -> Eras
     return ErasedAttention(
         tables=tables,
         summary=summary,
-        decisions=by_decision(judged["flips"], found.class_names),
+        decisions=by_decision(judged["flips"], found.class_names, learned=has_learned(found)),
         verdicts=judge(OF_ONE_MODEL, judged),
         words=erasure_words(judged["flips"], summary, unit),
     )
@@ -84,17 +85,19 @@ def summarise(flips: pd.DataFrame) -> pd.DataFrame:
     return summary[[*columns, "attained", "mean_ratio", "lead_taken"]]
 
 
-def by_decision(flips: pd.DataFrame, class_names: Sequence[str]) -> pd.DataFrame:
+def by_decision(flips: pd.DataFrame, class_names: Sequence[str], *, learned: bool = True) -> pd.DataFrame:
     """What erasure shows of the decisions for each class: they need not rest on attention alike.
 
-    Among many classes one is easily refuted by accident: intervals are at Bonferroni's level.
+    Among many classes one is easily refuted by accident: intervals are at Bonferroni's level. Of a model that is not
+    shown to have learned anything it is not said whether attention finds what decided.
     """
     several = flips[flips["units"] > 1]
     parts = {name: several[several["decision"] == number] for number, name in enumerate(class_names)}
     decided = {name: rows for name, rows in parts.items() if len(rows)}
     level = 1 - (1 - LEVEL) / max(len(decided), 1)
     found = [{"decision": name, **_of_decisions(rows, level)} for name, rows in decided.items()]
-    return pd.DataFrame(found, columns=DECISION_COLUMNS)
+    table = pd.DataFrame(found, columns=DECISION_COLUMNS)
+    return table if learned else table.assign(found="not shown")
 
 
 def _of_decisions(rows: pd.DataFrame, level: float) -> dict[str, object]:

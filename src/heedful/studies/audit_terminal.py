@@ -10,7 +10,7 @@ from heedful.claims.answer import Answer
 from heedful.studies.audit import Audit
 from heedful.studies.audit_erasure import shown_decisions, shown_table
 from heedful.studies.examine import ON_WORDS
-from heedful.studies.verdict_lines import mark, print_below, print_table, print_verdict
+from heedful.studies.verdict_lines import mark, print_below, print_below_each_other, print_verdict
 from heedful.studies.words import accuracy_words, printable
 
 
@@ -28,8 +28,7 @@ def print_audit(done: Audit, console: Console | None = None) -> None:
     _print_verdicts(screen, "Attended and used", own)
     screen.print(Text("\nErase attention", "bold"))
     screen.print(Text(done.erasure.words))
-    print_table(screen, shown_table(done.erasure.summary))
-    print_table(screen, shown_decisions(done.erasure.decisions))
+    print_below_each_other(screen, shown_table(done.erasure.summary), shown_decisions(done.erasure.decisions))
     _print_verdicts(screen, "", [verdict for verdict in done.verdicts if verdict.claim in erasure])
     screen.print(Text("\nWhich λ?", "bold"))
     screen.print(Text(done.advice.words if done.advice else done.no_advice))

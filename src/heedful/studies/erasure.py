@@ -17,6 +17,7 @@ from heedful.analysis.quality import flip_summary, fraction_distribution, rankin
 from heedful.analysis.rankings import ranked
 from heedful.claims import Verdict, judge, verdict_table
 from heedful.claims.erasure import OF_ONE_MODEL
+from heedful.claims.model import has_learned
 from heedful.models.classifier import Classifier
 from heedful.pipeline import Run
 from heedful.probes.inputs import input_flips
@@ -27,7 +28,7 @@ from heedful.studies.serrano2019.inputs import read_changed_texts
 from heedful.studies.serrano2019.measures import in_front, measure
 from heedful.studies.serrano2019.tables import input_summary_table, inputs_table, table_2, wins_and_attainment
 from heedful.studies.tables import save_table
-from heedful.studies.verdict_lines import print_table, print_verdict
+from heedful.studies.verdict_lines import print_below_each_other, print_verdict
 from heedful.studies.words import printable
 from heedful.text.corpus import Corpus
 from heedful.text.readers import writable
@@ -247,7 +248,7 @@ def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
         single=measured["single"],
         tops=flip_cells(measured["single"]),
         resting=summarise(judged["flips"]),
-        decisions=by_decision(judged["flips"], found.class_names),
+        decisions=by_decision(judged["flips"], found.class_names, learned=has_learned(found)),
         summary=flip_summary(flips),
         fractions=fraction_distribution(flips),
         quality=ranking_quality({name: table for name, table in flips.items() if name != MINIMUM}, minimum),
@@ -267,8 +268,7 @@ def print_tables(tables: ErasureTables, console: Console | None = None) -> None:
     """How far each ranking is from the minimum, and what that says of attention."""
     screen = console or Console()
     screen.print("Erasing attention weights until the decision flips", style="bold")
-    print_table(screen, shown_table(tables.resting))
-    print_table(screen, shown_decisions(tables.decisions))
+    print_below_each_other(screen, shown_table(tables.resting), shown_decisions(tables.decisions))
     screen.print(_counted(tables), highlight=False)
     for verdict in tables.judged:
         print_verdict(screen, verdict)

@@ -1,7 +1,7 @@
 """The examination: every claim that one trained model can be judged by, and the answer they give together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -39,8 +39,6 @@ def examine(
     worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
     words = judge(tuple(name for name in ON_WORDS if set(CLAIMS[name].needs) <= set(tables)), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
-    if any(verdict.decision != "yes" for verdict in worth):
-        erased = replace(erased, decisions=erased.decisions.assign(found="not shown"))
     answered = answer(
         [*worth, *words, *erased.verdicts],
         unit=unit,

@@ -40,11 +40,17 @@ def print_below(screen: Console, mark: Text, words: Text) -> None:
     screen.print(row)
 
 
-def print_table(screen: Console, table: pd.DataFrame) -> None:
-    """A table of words, the first column on the left."""
+def print_below_each_other(screen: Console, *tables: pd.DataFrame) -> None:
+    """Tables of words, one below the other."""
+    for number, table in enumerate(tables):
+        screen.print(*([""] if number else []), _grid(table), sep="\n")
+
+
+def _grid(table: pd.DataFrame) -> Table:
+    """The first column on the left, numbers on the right."""
     shown = Table(box=None, padding=(0, 0, 0, INDENT), header_style="dim")
     for place, column in enumerate(map(str, table)):
         shown.add_column(column, justify="right" if place else "left")
     for row in table.itertuples(index=False):
         shown.add_row(*(Text(str(cell)) for cell in row))
-    screen.print(shown)
+    return shown

@@ -86,7 +86,7 @@ def _splits(kept: pd.DataFrame, column: SplitColumn) -> list[str]:
 
 def _classes(names: list[str], column: str) -> list[str]:
     found = _ordered(set(names))
-    if len(found) > MOST_CLASSES * len(names):
+    if len(names) >= FEWEST_ROWS and len(found) > MOST_CLASSES * len(names):
         raise DataError(
             f"Column '{column}' holds {len(found):,} different values in {len(names):,} rows: texts or "
             "measurements, not classes. Name the column that holds the labels."
