@@ -9,8 +9,8 @@ from heedful.claims import CLAIMS, Verdict, judge
 from heedful.claims.answer import Answer, answer
 from heedful.claims.model import LEARNED, outcomes
 from heedful.claims.scores import NOT_POLAR, polar
-from heedful.studies.audit_erasure import ErasedAttention, erase_attention
-from heedful.studies.words import printable
+from heedful.report.terminal import printable
+from heedful.studies.erase import ErasedAttention, erase_attention
 from heedful.traces import Trace
 
 ON_WORDS = ("C1", "C2", "C2b", "C8", "C8b", "C8c")
@@ -26,6 +26,10 @@ class Examination:
     words: Sequence[Verdict]
     erased: ErasedAttention
     answer: Answer
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [*self.words, *self.erased.verdicts, *self.worth]
 
 
 def examine(

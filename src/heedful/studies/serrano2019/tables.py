@@ -19,36 +19,19 @@ from heedful.analysis.quality import (
     ranking_quality,
 )
 from heedful.analysis.statistics import Estimate, mean_over_seeds, share
+from heedful.papers import serrano2019 as paper_numbers
+from heedful.papers.serrano2019 import CELLS
 from heedful.probes.inputs import compare_levels
-from heedful.studies.serrano2019 import facts
-from heedful.studies.serrano2019.facts import CELLS
+from heedful.studies.serrano2019.runs import called
 
-Frames = Mapping[str, pd.DataFrame]
 Row = dict[str, Any]
 
 CELL = ["dataset", "model"]
 RUN = [*CELL, "seed"]
 MINIMUM = "minimum"
 HALF = 0.5
-
-
-def study_tables(frames: Frames) -> dict[str, pd.DataFrame]:
-    """All tables by the names they are saved under."""
-    flip_tables, accuracies = table_2(frames["single"]), table_3(frames["runs"])
-    levels = frames.get("inputs")
-    inputs = {} if levels is None else {"inputs": inputs_table(levels), "input-flips": input_summary_table(levels)}
-    return {
-        "table2": flip_tables,
-        "table2-as-printed": table_2_as_printed(flip_tables),
-        "table3": accuracies,
-        "table3-as-printed": table_3_as_printed(accuracies),
-        "flips": summary_table(frames["flips"]),
-        "fractions": fractions_table(frames["flips"]),
-        "quality": quality_table(frames["flips"]),
-        "wins": wins_table(frames["flips"]),
-        "tail": tail_table(frames["flips"]),
-        **inputs,
-    }
+ORDER = ("random", "attention", "gradient", "product", "margin", MINIMUM)
+"""The rankings as the paper's legend has them, then ours."""
 
 
 def table_2(single: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +44,7 @@ def table_2(single: pd.DataFrame) -> pd.DataFrame:
     for key, part in single.groupby([*CELL, "ranking"], sort=False):
         dataset, model, ranking = map(str, key)
         seeds = [_cells(run) for _, run in part.groupby("seed", sort=False)]
-        paper = facts.flip_cells(dataset, model, ranking) or {}
+        paper = paper_numbers.flip_cells(dataset, model, ranking) or {}
         for cell in CELLS:
             found = _over_seeds([one[cell] for one in seeds])
             said = {"dataset": dataset, "model": model, "ranking": ranking, "cell": cell}
@@ -112,7 +95,7 @@ def table_3(runs: pd.DataFrame) -> pd.DataFrame:
     for key, part in runs.groupby(CELL, sort=False):
         dataset, model = map(str, key)
         found = _over_seeds([_accuracy(row) for row in part.to_dict("records")])
-        paper = facts.accuracy(dataset, model)
+        paper = paper_numbers.accuracy(dataset, model)
         largest = {"largest": 100 * float(part["largest_class"].mean())}
         rows.append({"dataset": dataset, "model": model, **_beside("accuracy", found, len(part), paper), **largest})
     return pd.DataFrame(rows)
@@ -219,7 +202,7 @@ def tail_table(flips: pd.DataFrame) -> pd.DataFrame:
     for key, part in kept.groupby([*CELL, "ranking"], sort=False):
         dataset, model, ranking = map(str, key)
         seeds = [_over_half(run) for _, run in part.groupby("seed", sort=False)]
-        paper = facts.over_half(dataset, model, ranking)
+        paper = paper_numbers.over_half(dataset, model, ranking)
         said = {"dataset": dataset, "model": model, "ranking": ranking}
         rows.append({**said, **_beside("over_half", _over_seeds(seeds), len(seeds), paper)})
     return pd.DataFrame(rows)
@@ -247,3 +230,53 @@ def _mean_over_seeds(parts: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.D
 
 def _in_front(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return table[[*columns, *(name for name in table if name not in columns)]]
+
+
+def fractions_in_words(flips: pd.DataFrame) -> pd.DataFrame:
+    """Median fraction and share above one half: a row per data set, model and convention, a column per ranking."""
+    words = flips.assign(
+        words=[
+            "–" if pd.isna(median) else f"{median:.2f} / {100 * over:.0f} %"
+            for median, over in zip(flips["median_fraction"], flips["over_half"], strict=True)
+        ]
+    )
+    return _wide(words, ["dataset", "model", "convention"])
+
+
+def attained_in_words(quality: pd.DataFrame) -> pd.DataFrame:
+    """How often the minimum is attained, and the mean ratio to it: a row per data set and model."""
+    words = quality.assign(
+        words=[
+            f"{100 * share:.0f} % / {ratio:.2f}"
+            for share, ratio in zip(quality["attained"], quality["mean_ratio"], strict=True)
+        ]
+    )
+    return _wide(words, ["dataset", "model"])
+
+
+def inputs_in_words(inputs: pd.DataFrame) -> pd.DataFrame:
+    """Medians of both notions of erasure and their correlation: a row per data set, model and mode."""
+    words = inputs.assign(
+        words=[
+            "–" if pd.isna(given) else f"{given:.2f} / {weighed:.2f}" + ("" if pd.isna(rho) else f", ρ {rho:.2f}")
+            for given, weighed, rho in zip(
+                inputs["median_fraction_input"],
+                inputs["median_fraction_attention"],
+                inputs["correlation"],
+                strict=True,
+            )
+        ]
+    )
+    return _wide(words, ["dataset", "model", "mode"])
+
+
+def _wide(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """One column for each ranking, rows in the order in which they come."""
+    rows = table.pivot(index=keys, columns="ranking", values="words")
+    rows = rows.reindex(pd.MultiIndex.from_frame(table[keys].drop_duplicates()))
+    return named(rows[[name for name in ORDER if name in rows]].fillna("–").reset_index())
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """Data sets as the paper calls them."""
+    return table.assign(dataset=[called(name) for name in table["dataset"]])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.commands.options import Json, print_json
+from heedful.cli.options import Json, print_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ def calibrate(
 
 
 def _judged(title: str, wanted: "Sequence[World]", workers: int | None) -> "Calibration":
-    from heedful.commands.progress import counting
+    from heedful.cli.progress import counting
     from heedful.studies.calibration.judge import calibrate as judge
 
     with counting(title) as watch:

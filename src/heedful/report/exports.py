@@ -1,6 +1,7 @@
-"""Tables as files: CSV for people, Parquet for programs, LaTeX for papers."""
+"""Tables as files: CSV for people, Parquet for programs, LaTeX for papers, Markdown for documentation."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,12 @@ from heedful.files import replacing, write_text
 
 LATEX_ROWS = 200
 """A longer table is for programs; its LaTeX form holds the first rows only."""
+
+
+def save_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
+    """Every table under its name."""
+    for name, table in tables.items():
+        save_table(table, folder / name)
 
 
 def save_table(table: pd.DataFrame, stem: Path) -> None:
@@ -29,6 +36,13 @@ def as_latex(table: pd.DataFrame) -> str:
     if len(table) > LATEX_ROWS:
         lines.append(f"% the first {LATEX_ROWS} of {len(table)} rows; the CSV and Parquet files have all")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def as_markdown(table: pd.DataFrame, note: str = "") -> str:
+    """A table of words with a note below; pipes are escaped."""
+    rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    lines = ["| " + " | ".join(str(cell).replace("|", r"\|") for cell in row) + " |" for row in rows]
+    return "\n".join([*lines, *(["", note] if note else []), ""])
 
 
 def _cell(value: object) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from heedful.commands.options import Json, RunName, StoreRoot, print_json
+from heedful.cli.options import Json, RunName, StoreRoot, print_json
 from heedful.errors import ConfigError
 from heedful.store import Store, flatten, read_manifest
 

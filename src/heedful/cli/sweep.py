@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.commands.options import Json, StoreRoot, print_json
+from heedful.cli.options import Json, StoreRoot, print_json
 
 if TYPE_CHECKING:
     from heedful.store import Store
