@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -70,7 +71,8 @@ def load_corpus(
 
     source: a name that `heedful data list` shows; the path of a CSV, TSV, JSON, JSON lines (all of them also .gz) or
         Parquet file; a pandas data frame; or a tuple of texts and labels. A CSV may be divided by commas, semicolons,
-        tabs or vertical bars. What is read from a file is called by the file's name, `reviews.csv`.
+        tabs or vertical bars. What is read from a file is called by the file's name, `reviews.csv`. A description
+        such as `synthetic:classes=3,noise=0.05` makes a corpus (keys: classes, noise, positive_share, size, seed).
     seed: draws the splits that the data do not name, and made corpora such as synthetic-1; default 0.
     text_column, label_column: where the text and the label are; by default the first of the usual names (text, review,
         sentence …; label, class, category, stars …), and a notice says so where several columns have one.
@@ -111,13 +113,14 @@ def load_corpus(
     >>> heedful.load_corpus(table, split_column="part", split_values=told).dev.texts
     ('bad play', 'bad song')
     """
-    if isinstance(source, str) and source in DATASETS:
+    named = _named(source)
+    if named is not None:
         columns = {"text_column": text_column, "label_column": label_column, "split_column": split_column}
         given = {name: value is not None for name, value in {**columns, "split_values": split_values}.items()}
         kept = {"missing_labels": missing_labels != "skip"}
         reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "encoding": encoding != "utf-8"}
-        _refuse(source, [name for name, said in {**given, **kept, **reading}.items() if said])
-        return with_min_count(DATASETS[source].load(seed), min_count)
+        _refuse(named.name, [name for name, said in {**given, **kept, **reading}.items() if said])
+        return with_min_count(named.load(seed), min_count)
     table, name = _table(source, encoding)
     labelling = label_rows(
         table,
@@ -139,6 +142,13 @@ def load_corpus(
         )
     except DataError as error:  # the rows left out may be why the others are too few
         raise DataError(" ".join([str(error), *labelling.notices])) from error
+
+
+def _named(source: Source) -> Dataset | None:
+    """The corpus that a text names or describes."""
+    if isinstance(source, str) and source.startswith(synthetic.DESCRIBED):
+        return Dataset(name=source, about="made as described", load=partial(synthetic.described, source))
+    return DATASETS.get(source) if isinstance(source, str) else None
 
 
 def _refuse(name: str, options: Sequence[str]) -> None:
