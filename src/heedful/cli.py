@@ -235,7 +235,8 @@ def data_stats(
 ) -> None:
     """Sizes, lengths and classes of a corpus."""
     from heedful.pipeline import read_corpus
-    from heedful.studies.statistics import corpus_statistics, print_statistics
+    from heedful.studies.corpora import corpus_statistics
+    from heedful.studies.statistics import print_statistics
 
     found = corpus_statistics(read_corpus(_settings(config, changes, locals())))
     if as_json:

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from heedful.errors import DataError
-from heedful.studies.statistics import corpus_statistics
-from heedful.studies.sun2020_facts import GROUP_SIZES, TABLE_1
+from heedful.papers.sun2020 import GROUP_SIZES, TABLE_1
+from heedful.studies.corpora import corpus_statistics
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import DATASETS, load_corpus
 from heedful.text.named import RECIPES, Selection, draw

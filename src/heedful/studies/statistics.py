@@ -1,4 +1,4 @@
-"""Sizes, lengths and classes of a corpus."""
+"""Sizes, lengths and classes of a corpus, printed."""
 
 from typing import Any
 
@@ -6,30 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heedful.studies.table1 import beside_the_paper
 from heedful.studies.words import printable
-from heedful.text.corpus import Corpus
-
-
-def corpus_statistics(corpus: Corpus) -> dict[str, Any]:
-    """Sizes and lengths, what was noticed while reading, and the row of the paper's Table 1 where there is one."""
-    return {
-        "corpus": corpus.name,
-        "classes": list(corpus.class_names),
-        "vocabulary": len(corpus.vocabulary),
-        "splits": {
-            name: {
-                "texts": len(split),
-                "per_class": split.labels.bincount(minlength=corpus.classes).tolist(),
-                "mean_length": round(float(split.lengths.double().mean()), 1),
-                "longest": int(split.lengths.max()),
-                "unknown_tokens": round(float((split.tokens.numbers == 0).double().mean()), 4),
-            }
-            for name, split in corpus.splits().items()
-        },
-        "notices": list(corpus.notices),
-        "paper": beside_the_paper(corpus),
-    }
 
 
 def print_statistics(found: dict[str, Any], console: Console | None = None) -> None:

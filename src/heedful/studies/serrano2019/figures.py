@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from heedful.figures.erasure import Grid, erased_boxes, excess_curves, in_grid
 from heedful.figures.single_erasure import divergence_clouds, flip_matrices, negative_counts
-from heedful.studies.serrano2019.facts import MODELS, over_half
+from heedful.papers.serrano2019 import MODELS, over_half
 from heedful.studies.serrano2019.tables import table_2
 from heedful.studies.study import Captioned
 

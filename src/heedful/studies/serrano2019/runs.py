@@ -19,10 +19,9 @@ from typing import Any
 
 from heedful.config import DataSettings, RunSettings
 from heedful.errors import ConfigError, UnknownName
+from heedful.papers.serrano2019 import NAMES, STANDS_FOR
 from heedful.studies import runs
 from heedful.studies.runs import Runs
-from heedful.studies.serrano2019.facts import NAMES
-from heedful.studies.serrano2019_corpora import STANDS_FOR
 from heedful.sweep.plan import Plan
 from heedful.text.datasets import DATASETS
 

@@ -19,9 +19,9 @@ from heedful.analysis.quality import (
     ranking_quality,
 )
 from heedful.analysis.statistics import Estimate, mean_over_seeds, share
+from heedful.papers import serrano2019 as facts
+from heedful.papers.serrano2019 import CELLS
 from heedful.probes.inputs import compare_levels
-from heedful.studies.serrano2019 import facts
-from heedful.studies.serrano2019.facts import CELLS
 
 Frames = Mapping[str, pd.DataFrame]
 Row = dict[str, Any]

@@ -11,9 +11,9 @@ from typing import Any
 
 from heedful.config import DataSettings, RunSettings
 from heedful.errors import ConfigError, UnknownName
+from heedful.papers.sun2020 import SCALES
 from heedful.studies import runs
 from heedful.studies.runs import Runs
-from heedful.studies.sun2020_facts import SCALES
 from heedful.sweep.plan import Plan
 from heedful.text.datasets import DATASETS
 

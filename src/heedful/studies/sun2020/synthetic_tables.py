@@ -7,26 +7,10 @@ import pandas as pd
 
 from heedful.analysis.statistics import mean_over_seeds
 from heedful.claims.dynamics import EXPECTED
+from heedful.papers.sun2020 import PUBLISHED_LOSS, PUBLISHED_SCORES
 from heedful.store import Store
 from heedful.studies.sun2020.recording import Recording, Recordings
 from heedful.studies.sun2020.synthetic import RATIOS, ratio_name, recordings
-
-PUBLISHED_LOSS: Mapping[int, float] = {0: 0.694, 100: 0.505, 200: 0.206, 300: 0.073, 400: 0.036, 490: 0.020}
-"""Training loss of the paper's run on Data I, by epoch."""
-
-PUBLISHED_SCORES: Mapping[tuple[str, str], tuple[float, float | None]] = {
-    ("polarity", "positive"): (15.0, None),
-    ("polarity", "negative"): (-14.5, None),
-    ("polarity", "neutral"): (0.0, None),
-    ("attention", "positive"): (0.71, 0.65),
-    ("attention", "negative"): (0.66, 0.60),
-    ("attention", "neutral"): (-0.07, None),
-    ("dot product", "pos-pos"): (1.7, None),
-    ("dot product", "neg-neg"): (1.85, None),
-    ("dot product", "pos-neg"): (-1.05, None),
-}
-"""Means at the end of the paper's run on Data I and, where five runs of its recipe are known, their mean: attention
-scores depend on the initialisation, so that means over seeds compare with means over seeds."""
 
 POLARITY_TERMS, ATTENTION_TERMS = ("A", "B", "C"), ("D", "E", "F")
 TERM_GROUPS = ("positive", "negative", "neutral")

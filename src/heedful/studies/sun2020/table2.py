@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from heedful.analysis.statistics import Estimate, mean_over_seeds
+from heedful.papers.sun2020 import accuracy
 from heedful.pipeline import Run
 from heedful.studies.sun2020.runs import Cell, Runs, Selection, called
-from heedful.studies.sun2020_facts import accuracy
 
 OUTSIDE = "†"
 """Marks a cell whose interval does not hold the paper's number."""

@@ -1,4 +1,4 @@
-"""The numbers that Serrano & Smith 2019 print, as data: Tables 2 and 3, Figure 13, and the caption of Figure 6.
+"""The numbers that Serrano & Smith 2019 print: Tables 1, 2 and 3, Figure 13, and the caption of Figure 6.
 
 What the text says in numbers of all models is in `heedful.claims.erasure`, whose claims are judged by it. Corpora go by
 the names they have here, models by the paper's. Figures 9 and 12, the tables of the other models for attention and
@@ -6,8 +6,7 @@ gradient tops, are pictures whose numbers are not at hand.
 """
 
 from collections.abc import Mapping
-
-from heedful.studies.serrano2019_corpora import STANDS_FOR
+from dataclasses import dataclass
 
 CITATION = "Serrano & Smith 2019, Is Attention Interpretable?, ACL 2019, pages 2931–2951"
 
@@ -15,6 +14,47 @@ MODELS = ("HANrnn", "HANconv", "HANnoenc", "FLANrnn", "FLANconv", "FLANnoenc")
 
 NAMES: Mapping[str, str] = {"yahoo": "Yahoo Answers", "imdb-10": "IMDB", "amazon": "Amazon", "yelp": "Yelp"}
 """The data sets of the paper and what it calls them."""
+
+
+@dataclass(frozen=True)
+class Table1Row:
+    """A corpus as the paper describes it, its columns in the paper's order."""
+
+    words: int
+    words_deviation: int
+    sentences: float
+    sentences_deviation: float
+    training: int
+    """Documents to train and to select on."""
+    test: int
+    classes: int
+
+
+TABLE_1: Mapping[str, Table1Row] = {
+    "yahoo": Table1Row(104, 114, 6.2, 5.9, 1_400_000, 50_000, 10),
+    "imdb-10": Table1Row(395, 259, 16.2, 10.7, 122_121, 13_548, 10),
+    "amazon": Table1Row(73, 48, 4.3, 2.6, 3_000_000, 650_000, 5),
+    "yelp": Table1Row(125, 109, 7.0, 5.6, 650_000, 50_000, 5),
+}
+
+STANDS_FOR: Mapping[str, str] = {
+    "yahoo-1k": "yahoo",
+    "imdb-ratings": "imdb-10",
+    "amazon-multi": "amazon",
+    "yelp10k": "yelp",
+}
+"""Samples that fit into a small machine, and the corpus of the paper that each resembles."""
+
+WHAT_DIFFERS: Mapping[str, str] = {
+    "yahoo": "The public file has 60,000 test questions; the paper uses 50,000 of them.",
+    "imdb-10": "The public file has about 350,000 reviews; the paper does not say which it uses.",
+    "yelp": "The public file is Zhang et al.'s of 2015; the paper's is of 2017.",
+    "yahoo-1k": "A sample of the paper's corpus.",
+    "imdb-ratings": "Other reviews of the same site (Maas et al. 2011), without the ratings 5 and 6.",
+    "amazon-multi": "Other reviews of the same site (Keung et al. 2020).",
+    "yelp10k": "Other reviews of the same site; their stars are not balanced.",
+}
+"""Why documents are not the paper's."""
 
 CELLS = ("both", "only top", "only other", "neither")
 """Of two erasures, that of the top unit and that of another: which flip the decision."""
