@@ -209,7 +209,7 @@ def list_data(as_json: Json = False) -> None:
     from heedful.text.datasets import DATASETS
 
     rows = [
-        {"name": one.name, "about": one.about, "available": one.available, "file": one.needs}
+        {"name": one.name, "about": one.about, "available": one.available, "file": next(iter(one.files), None)}
         for one in DATASETS.values()
     ]
     if as_json:

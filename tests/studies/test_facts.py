@@ -11,7 +11,6 @@ from heedful.studies.corpora import beside_the_paper, corpus_statistics
 from heedful.studies.statistics import print_statistics
 from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.datasets import DATASETS
-from heedful.text.named import IMDB_SIZES, NEWS_1_SIZES, NEWS_2_SIZES, Sizes
 from heedful.text.tokenize import Tokenizer
 
 
@@ -23,20 +22,6 @@ def test_table_1_has_the_sizes_of_the_notes() -> None:
     assert totals["20news-2"] == [2_300, 240, 274]
     assert [row.vocabulary for row in TABLE_1.values()] == [16_174, 63_311, 17_584, 29_433]
     assert [row.mean_length for row in TABLE_1.values()] == [18, 183, 185, 187]
-
-
-@pytest.mark.parametrize(
-    ("name", "classes", "sizes"),
-    [
-        ("imdb", ("negative", "positive"), IMDB_SIZES),
-        ("20news-1", ("baseball", "hockey"), NEWS_1_SIZES),
-        ("20news-2", ("motorcycles", "med", "guns"), NEWS_2_SIZES),
-    ],
-)
-def test_corpora_are_drawn_in_the_sizes_of_table_1(name: str, classes: tuple[str, ...], sizes: Sizes) -> None:
-    """The text layer may not import the studies, so it holds the sizes again."""
-    for split, row in TABLE_1[name].sizes.items():
-        assert tuple(row[label] for label in classes) == sizes[split]
 
 
 def test_table_2_is_complete() -> None:

@@ -51,7 +51,7 @@ def test_the_data_folder_is_in_the_cache_unless_it_is_named(tmp_path: Path, monk
 def test_made_corpora_are_always_at_hand(name: str) -> None:
     assert DATASETS[name].available
     assert DATASETS[name].name == name
-    assert DATASETS[name].needs is None
+    assert DATASETS[name].files == ()
 
 
 def test_the_seed_draws_a_made_corpus() -> None:

@@ -11,7 +11,7 @@ from heedful.commands.options import Json, print_json
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from heedful.text.fetch import Step
+    from heedful.text.public.fetch import Step
 
 
 def fetch_data(
@@ -22,7 +22,7 @@ def fetch_data(
     as_json: Json = False,
 ) -> None:
     """Download a corpus into the data folder; goes on where an earlier download broke off."""
-    from heedful.text.fetch import fetch
+    from heedful.text.public.fetch import fetch
 
     with DownloadBar() as bar:
         done = fetch(name, base=base, observer=bar)

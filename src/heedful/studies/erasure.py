@@ -31,7 +31,7 @@ from heedful.studies.tables import save_table
 from heedful.studies.verdict_lines import print_below_each_other, print_verdict
 from heedful.studies.words import printable
 from heedful.text.corpus import Corpus
-from heedful.text.readers import writable
+from heedful.text.tables import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, word_weights
 

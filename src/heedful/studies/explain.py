@@ -12,7 +12,7 @@ from heedful.models.classifier import Classifier
 from heedful.report.strips import pushes_of, relative
 from heedful.studies.excerpts import MOST_SENTENCES, MOST_WORDS, coloured, cut, left_out, telling
 from heedful.studies.words import printable
-from heedful.text.readers import writable
+from heedful.text.tables import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, unit_spans, word_weights
 

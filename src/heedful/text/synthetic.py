@@ -50,21 +50,20 @@ KEYS: Mapping[str, Callable[[str], Any]] = {
 """What a description may say, and how it is read."""
 
 
-def described(text: str, seed: int) -> Corpus:
-    """The corpus that a text such as `synthetic:classes=3,noise=0.05` describes, called by it; Data I without keys.
+def described(text: str, seed: int, *, name: str | None = None) -> Corpus:
+    """The corpus that a text such as `synthetic:classes=3,noise=0.05` describes; Data I without keys.
 
-    Keys are those of `binary` and `multi`; the seed is the given one unless the text has its own.
+    Keys are those of `binary` and `multi`; the seed is the given one unless the text has its own. It is called by the
+    text where it has no name.
     """
-    given: dict[str, Any] = {
-        "seed": seed,
-        **dict(_key(text, part) for part in text.removeprefix(DESCRIBED).split(",") if part),
-    }
+    parts = [part for part in text.removeprefix(DESCRIBED).split(",") if part]
+    given: dict[str, Any] = {"name": name or text, "seed": seed, **dict(_key(text, part) for part in parts)}
     classes = given.pop("classes", 2)
     if classes == 2:
-        return binary(name=text, **given)
+        return binary(**given)
     if "positive_share" in given:
         raise DataError(f"A positive share is of two classes; '{text}' has {classes}, which are equally large.")
-    return multi(name=text, classes=classes, **given)
+    return multi(classes=classes, **given)
 
 
 def _key(text: str, part: str) -> tuple[str, Any]:
