@@ -22,8 +22,8 @@ from heedful.studies import audit as module
 from heedful.studies.audit import Audit, audit, left_out_classes, scaling_claims, too_much
 from heedful.studies.audit_page import advice_table, class_naming, strongest_tokens
 from heedful.studies.audit_terminal import print_audit
+from heedful.studies.corpora import corpus_statistics
 from heedful.studies.erasure import erasure_tables
-from heedful.studies.statistics import corpus_statistics
 from heedful.studies.sun2020 import measures
 from heedful.studies.tables import LATEX_ROWS, as_latex, save_table
 from heedful.studies.verdict_lines import interval_words

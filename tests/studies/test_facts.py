@@ -5,13 +5,12 @@ import io
 import pytest
 from rich.console import Console
 
-from heedful.studies import serrano2019_corpora, sun2020_facts
-from heedful.studies.statistics import corpus_statistics, print_statistics
-from heedful.studies.sun2020_facts import GROUP_SIZES, MODELS, SCALES, TABLE_1, TABLE_2, accuracy
-from heedful.studies.table1 import beside_the_paper
+from heedful.papers import serrano2019, sun2020
+from heedful.papers.sun2020 import GROUP_SIZES, MODELS, SCALES, TABLE_1, TABLE_2, accuracy
+from heedful.studies.corpora import beside_the_paper, corpus_statistics
+from heedful.studies.statistics import print_statistics
 from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.datasets import DATASETS
-from heedful.text.named import IMDB_SIZES, NEWS_1_SIZES, NEWS_2_SIZES, Sizes
 from heedful.text.tokenize import Tokenizer
 
 
@@ -23,20 +22,6 @@ def test_table_1_has_the_sizes_of_the_notes() -> None:
     assert totals["20news-2"] == [2_300, 240, 274]
     assert [row.vocabulary for row in TABLE_1.values()] == [16_174, 63_311, 17_584, 29_433]
     assert [row.mean_length for row in TABLE_1.values()] == [18, 183, 185, 187]
-
-
-@pytest.mark.parametrize(
-    ("name", "classes", "sizes"),
-    [
-        ("imdb", ("negative", "positive"), IMDB_SIZES),
-        ("20news-1", ("baseball", "hockey"), NEWS_1_SIZES),
-        ("20news-2", ("motorcycles", "med", "guns"), NEWS_2_SIZES),
-    ],
-)
-def test_corpora_are_drawn_in_the_sizes_of_table_1(name: str, classes: tuple[str, ...], sizes: Sizes) -> None:
-    """The text layer may not import the studies, so it holds the sizes again."""
-    for split, row in TABLE_1[name].sizes.items():
-        assert tuple(row[label] for label in classes) == sizes[split]
 
 
 def test_table_2_is_complete() -> None:
@@ -79,16 +64,16 @@ def test_group_sizes_are_those_of_the_notes() -> None:
 
 
 def test_every_corpus_of_the_papers_has_a_name_here() -> None:
-    assert set(sun2020_facts.TABLE_1) <= set(DATASETS)
-    assert set(sun2020_facts.WHAT_DIFFERS) == set(sun2020_facts.TABLE_1)
-    assert set(serrano2019_corpora.TABLE_1) <= set(DATASETS)
-    assert set(serrano2019_corpora.STANDS_FOR) <= set(DATASETS)
-    assert set(serrano2019_corpora.STANDS_FOR.values()) == set(serrano2019_corpora.TABLE_1)
+    assert set(sun2020.TABLE_1) <= set(DATASETS)
+    assert set(sun2020.WHAT_DIFFERS) == set(sun2020.TABLE_1)
+    assert set(serrano2019.TABLE_1) <= set(DATASETS)
+    assert set(serrano2019.STANDS_FOR) <= set(DATASETS)
+    assert set(serrano2019.STANDS_FOR.values()) == set(serrano2019.TABLE_1)
 
 
 def test_table_1_of_the_second_paper() -> None:
-    assert [row.words for row in serrano2019_corpora.TABLE_1.values()] == [104, 395, 73, 125]
-    assert [row.test for row in serrano2019_corpora.TABLE_1.values()] == [50_000, 13_548, 650_000, 50_000]
+    assert [row.words for row in serrano2019.TABLE_1.values()] == [104, 395, 73, 125]
+    assert [row.test for row in serrano2019.TABLE_1.values()] == [50_000, 13_548, 650_000, 50_000]
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.config import RunSettings
 from heedful.errors import InputError
 from heedful.files import write_json
+from heedful.papers import serrano2019 as facts
 from heedful.pipeline import Run
 from heedful.store import FORMAT
 from heedful.studies.erasure import erasure_tables, print_tables
-from heedful.studies.serrano2019 import facts
 from heedful.studies.serrano2019.measures import FLIP_COLUMNS, RANKINGS, TOPS, in_front, measure, measures_of
 from heedful.studies.serrano2019.tables import (
     quality_table,

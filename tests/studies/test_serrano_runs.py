@@ -9,10 +9,10 @@ import pytest
 
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, UnknownName
+from heedful.papers import serrano2019 as facts
 from heedful.pipeline import run
 from heedful.store import Store
 from heedful.studies import runs as shared
-from heedful.studies.serrano2019 import facts
 from heedful.studies.serrano2019 import runs as study_runs
 from heedful.studies.serrano2019.runs import (
     CONFIGURATIONS,

@@ -15,10 +15,10 @@ import pytest
 from heedful import cli
 from heedful.claims.erasure import CLAIMS
 from heedful.errors import ConfigError, UnknownName
+from heedful.papers.serrano2019 import MODELS
 from heedful.pipeline import Run
 from heedful.studies.runs import Runs
 from heedful.studies.serrano2019.catalogue import CATALOGUE, figures_of, models_of
-from heedful.studies.serrano2019.facts import MODELS
 from heedful.studies.serrano2019.page import attained, fractions
 from heedful.studies.serrano2019.runs import Selection
 from heedful.studies.serrano2019.study import Request, tabulate

@@ -12,6 +12,7 @@ import pytest
 
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, UnknownName
+from heedful.papers.sun2020 import SCALES
 from heedful.pipeline import run
 from heedful.store import Store
 from heedful.studies.advice import PENALTY, class_parting, recommend_scale
@@ -20,7 +21,6 @@ from heedful.studies.sun2020.catalogue import CATALOGUE, figures_on
 from heedful.studies.sun2020.runs import MODELS, NAMES, QUICK, Cell, Runs, Selection, plan_of
 from heedful.studies.sun2020.study import Request, Study, reproduce
 from heedful.studies.sun2020.table2 import as_markdown, as_printed, summary_words, table_2
-from heedful.studies.sun2020_facts import SCALES
 from heedful.text.corpus import Corpus
 
 TINY = {"model.embedding_size": 8, "model.hidden_size": 8, "training.epochs": 2}

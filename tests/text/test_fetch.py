@@ -22,10 +22,10 @@ from typer.testing import CliRunner
 
 from heedful.commands.data import fetch_data
 from heedful.errors import DataError, UnknownName
-from heedful.text import fetch as fetching
 from heedful.text.datasets import DATASETS, load_corpus
-from heedful.text.fetch import Step, Unreachable, download, fetch
-from heedful.text.sources import PublicFile
+from heedful.text.public import fetch as fetching
+from heedful.text.public.fetch import Step, Unreachable, download, fetch
+from heedful.text.public.sources import PublicFile
 
 WORDS = [f"{first}{second}ord" for first in "bcdfg" for second in ("al", "el", "il", "ol")]
 

@@ -13,15 +13,25 @@ import pandas as pd
 import pytest
 
 from heedful.errors import DataError
-from heedful.studies.statistics import corpus_statistics
-from heedful.studies.sun2020_facts import GROUP_SIZES, TABLE_1
+from heedful.papers.sun2020 import GROUP_SIZES, TABLE_1
+from heedful.studies.corpora import corpus_statistics
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import DATASETS, load_corpus
-from heedful.text.named import RECIPES, Selection, draw
-from heedful.text.newsgroups import clean_message, mask_numbers, without_footer, without_header, without_quotes
-from heedful.text.readers import read_table
-from heedful.text.reviews import counted_words, plain_news, without_breaks
-from heedful.text.trees import parse_tree
+from heedful.text.public.conversion import parse_tree
+from heedful.text.public.recipes import (
+    RECIPES,
+    Selection,
+    clean_message,
+    counted_words,
+    draw,
+    mask_numbers,
+    plain_news,
+    without_breaks,
+    without_footer,
+    without_header,
+    without_quotes,
+)
+from heedful.text.tables import read_table
 
 RECIPE = {recipe.name: recipe for recipe in RECIPES}
 
@@ -231,8 +241,8 @@ def test_news_by_hand() -> None:
 
 
 def test_a_draw_by_hand() -> None:
-    pools = [[f"a{n}" for n in range(10)], [f"b{n}" for n in range(20)]]
-    drawn = draw(pools, {"train": (4, 8), "test": (2, 3)}, np.random.default_rng(0))
+    pools = {"a": [f"a{n}" for n in range(10)], "b": [f"b{n}" for n in range(20)]}
+    drawn = draw(pools, {"train": {"b": 8, "a": 4}, "test": {"b": 3, "a": 2}}, np.random.default_rng(0))
     assert [np.bincount(labels).tolist() for _, labels in drawn.values()] == [[4, 8], [2, 3]]
     texts = [*drawn["train"][0], *drawn["test"][0]]
     assert len(set(texts)) == 17
@@ -244,7 +254,7 @@ def test_a_draw_by_hand() -> None:
 def test_a_draw_keeps_copies_together_and_shares_what_there_is() -> None:
     pool = [f"text {n // 2}" for n in range(20)]
     for seed in range(20):
-        drawn = draw([pool], {"train": (60,), "test": (40,)}, np.random.default_rng(seed))
+        drawn = draw({"a": pool}, {"train": {"a": 60}, "test": {"a": 40}}, np.random.default_rng(seed))
         assert [len(texts) for texts, _ in drawn.values()] == [12, 8]
         assert set(drawn["train"][0]).isdisjoint(drawn["test"][0])
 
@@ -256,5 +266,5 @@ def test_a_file_with_other_classes_is_refused() -> None:
 
 
 def test_recipes_and_datasets_are_the_same_corpora() -> None:
-    assert set(RECIPE) == {name for name, dataset in DATASETS.items() if dataset.needs}
+    assert set(RECIPE) == {name for name, dataset in DATASETS.items() if dataset.files}
     assert all(DATASETS[name].files == recipe.files for name, recipe in RECIPE.items())

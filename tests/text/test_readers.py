@@ -12,7 +12,7 @@ import pytest
 from heedful.errors import DataError, UnknownName
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
-from heedful.text.readers import find_delimiter, read_table, writable
+from heedful.text.tables import find_delimiter, read_table, writable
 
 TEXTS = [f'text number {number}, "quoted" 😀\nsecond line' for number in range(20)]
 LABELS = ["bad" if number % 2 else "good" for number in range(20)]

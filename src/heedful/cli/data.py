@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from heedful.config import RunSettings
-    from heedful.text.fetch import Step
+    from heedful.text.public.fetch import Step
 
 data_app = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -24,7 +24,7 @@ def list_data(as_json: Json = False) -> None:
     from heedful.text.datasets import DATASETS
 
     rows = [
-        {"name": one.name, "about": one.about, "available": one.available, "file": one.needs}
+        {"name": one.name, "about": one.about, "available": one.available, "file": next(iter(one.files), None)}
         for one in DATASETS.values()
     ]
     if as_json:
@@ -40,7 +40,7 @@ def list_data(as_json: Json = False) -> None:
 def data_stats(settings: "RunSettings", as_json: Json = False) -> None:
     """Sizes, lengths and classes of a corpus."""
     from heedful.pipeline import read_corpus
-    from heedful.studies.statistics import corpus_statistics
+    from heedful.studies.corpora import corpus_statistics
 
     statistics = corpus_statistics(read_corpus(settings))
     if as_json:
@@ -91,7 +91,7 @@ def fetch_data(
     as_json: Json = False,
 ) -> None:
     """Download a corpus into the data folder; goes on where an earlier download broke off."""
-    from heedful.text.fetch import fetch
+    from heedful.text.public.fetch import fetch
 
     with _downloads() as watch:
         done = fetch(name, base=base, observer=watch)

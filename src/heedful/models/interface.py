@@ -10,7 +10,7 @@ from heedful.errors import InputError
 from heedful.notebook import counted, listed, short
 from heedful.text.corpus import Split
 from heedful.text.ragged import lengths_of
-from heedful.text.readers import writable
+from heedful.text.tables import writable
 from heedful.text.tokenize import Tokenizer
 from heedful.text.vocabulary import Vocabulary
 

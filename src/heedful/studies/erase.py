@@ -35,7 +35,7 @@ from heedful.studies.serrano2019.measures import RANKINGS as JUDGED_RANKINGS
 from heedful.studies.serrano2019.measures import in_front, measure
 from heedful.studies.serrano2019.tables import input_summary_table, inputs_table, table_2, wins_and_attainment
 from heedful.text.corpus import Corpus
-from heedful.text.readers import writable
+from heedful.text.tables import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, word_weights
 

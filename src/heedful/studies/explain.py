@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from heedful.models.classifier import Classifier
 from heedful.report.strips import pushes_of
-from heedful.text.readers import writable
+from heedful.text.tables import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, unit_spans, word_weights
 

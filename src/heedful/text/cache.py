@@ -21,7 +21,7 @@ from torch import Tensor
 from heedful.config import DataSettings
 from heedful.files import locked, read_json, replacing, sync, write_json
 from heedful.text.corpus import SPLITS, Corpus, Split
-from heedful.text.datasets import DATASETS, data_folder, load_corpus
+from heedful.text.datasets import data_folder, find_dataset, load_corpus
 from heedful.text.tokenize import Tokenizer, Tokens
 from heedful.text.vocabulary import Vocabulary
 from heedful.version import RESULTS_VERSION, __version__
@@ -103,7 +103,7 @@ def corpus_key(data: DataSettings) -> str:
 
 def source_files(source: str) -> list[Path]:
     """The files that a corpus is read from; a missing one is `load_corpus`'s to complain of."""
-    known = DATASETS.get(source)
+    known = find_dataset(source)
     paths = [data_folder() / name for name in known.files] if known else [Path(source)]
     return [path for path in paths if path.is_file()]
 

@@ -4,8 +4,9 @@ An instance is ten distinct neutral words and two distinct words of its class, i
 English, so that a report on a made corpus reads like one on a found corpus.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,9 @@ POLAR_PER_TEXT = 2
 TRAIN_SIZE = 12_000
 HELD_OUT_SIZE = 1_200
 
+DESCRIBED = "synthetic:"
+"""How the description of a made corpus begins; what follows is `key=value`, divided by commas."""
+
 
 def words(name: str) -> list[str]:
     """One of the word lists: positive, negative, neutral."""
@@ -28,6 +32,49 @@ def topics() -> dict[str, list[str]]:
     """Words that are typical of one topic, for corpora of several classes."""
     lines = (resources.files("heedful.text") / "words" / "topics.txt").read_text(encoding="utf-8").splitlines()
     return {name: listed.split() for name, listed in (line.split(":") for line in lines)}
+
+
+def _whole(written: str) -> int:
+    if not written.isdecimal():
+        raise ValueError
+    return int(written)
+
+
+KEYS: Mapping[str, Callable[[str], Any]] = {
+    "classes": _whole,
+    "noise": float,
+    "positive_share": float,
+    "size": _whole,
+    "seed": _whole,
+}
+"""What a description may say, and how it is read."""
+
+
+def described(text: str, seed: int, *, name: str | None = None) -> Corpus:
+    """The corpus that a text such as `synthetic:classes=3,noise=0.05` describes; Data I without keys.
+
+    Keys are those of `binary` and `multi`; the seed is the given one unless the text has its own. It is called by the
+    text where it has no name.
+    """
+    parts = [part for part in text.removeprefix(DESCRIBED).split(",") if part]
+    given: dict[str, Any] = {"name": name or text, "seed": seed, **dict(_key(text, part) for part in parts)}
+    classes = given.pop("classes", 2)
+    if classes == 2:
+        return binary(**given)
+    if "positive_share" in given:
+        raise DataError(f"A positive share is of two classes; '{text}' has {classes}, which are equally large.")
+    return multi(classes=classes, **given)
+
+
+def _key(text: str, part: str) -> tuple[str, Any]:
+    key, _, value = (piece.strip() for piece in part.partition("="))
+    try:
+        return key, KEYS[key](value)
+    except (KeyError, ValueError):
+        raise DataError(
+            f"'{part}' of '{text}' is not one of {', '.join(KEYS)} with a number, such as "
+            f"{DESCRIBED}classes=3,noise=0.05."
+        ) from None
 
 
 def binary(*, name: str, seed: int, noise: float = 0.0, positive_share: float = 0.5, size: int = TRAIN_SIZE) -> Corpus:

@@ -24,7 +24,7 @@ from heedful.studies.calibration.evidence import FRESH, Evidence, with_planted_g
 from heedful.studies.calibration.language import Language, Texts, draw
 from heedful.studies.calibration.world import World
 from heedful.text.corpus import SPLITS, Corpus, Labelled, Split, build_corpus
-from heedful.text.hold_out import HELD_OUT_SHARE
+from heedful.text.splits import HELD_OUT_SHARE
 from heedful.text.tokenize import Tokenizer
 from heedful.traces import Trace
 from heedful.tracing import trace

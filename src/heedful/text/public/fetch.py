@@ -18,8 +18,8 @@ from pathlib import Path
 from heedful.errors import DataError, UnknownName
 from heedful.files import locked, make_folder, unwritable, write_text
 from heedful.text.datasets import DATA_VARIABLE, DATASETS, data_folder
-from heedful.text.sources import PublicFile, Source
-from heedful.text.writers import write_tables
+from heedful.text.public.sources import PublicFile, Source
+from heedful.text.tables import write_tables
 from heedful.version import __version__
 
 TIMEOUT = 30.0

@@ -1,4 +1,4 @@
-"""Tables from files: CSV, TSV, JSON, JSON lines (plain or gzip) and Parquet."""
+"""Tables from files, CSV, TSV, JSON, JSON lines (plain or gzip) and Parquet; and tables written whole or not at all."""
 
 import codecs
 import csv
@@ -8,15 +8,18 @@ import json
 import re
 import textwrap
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
 
 from heedful.errors import DataError
+from heedful.files import replacing
 
 KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 FORMATS = (*KINDS, ".parquet", *(f"{kind}.gz" for kind in KINDS))
@@ -34,6 +37,16 @@ JSON_FORMS = (
     "one such object per line. pandas writes the list with to_json(orient='records')."
 )
 
+NOT_TEXT = {
+    b"PK\x03\x04": "is a spreadsheet or a zip archive, not text. Save the table as CSV, or unpack it.",
+    b"\x1f\x8b": "is packed with gzip. Unpack it, or let its name end with .gz once.",
+    b"\0\0": "begins with NUL bytes, so that it is not text. Is the file damaged?",
+}
+"""How files begin that are something else than their name says, whatever the encoding, and what to do."""
+
+BATCH = 10_000
+"""Rows that are written to a Parquet file at once."""
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -50,7 +63,7 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pd.DataFrame:
             f"There is no file '{path}'{folder}. Give a path to one of {', '.join(FORMATS)}, or a corpus name."
         )
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if kind not in {"csv", "tsv", "jsonl", "ndjson", "json", "parquet"}:
+    if f".{kind}" not in FORMATS:
         raise DataError(f"'{path.name}' is none of the formats that can be read: {', '.join(FORMATS)}.")
     table = _read_parquet(path) if kind == "parquet" else _parse(_decode(path, encoding), path, kind)
     if table.empty:
@@ -58,12 +71,21 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pd.DataFrame:
     return table
 
 
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"'{path.name}' is not a readable Parquet file: {error}") from error
+
+
 def _decode(path: Path, encoding: str) -> str:
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"'{path.name}' cannot be read: {error}. Is the file complete?") from error
-    _refuse_packed(data, path)
+    for start, what in NOT_TEXT.items():
+        if data.startswith(start):
+            raise DataError(f"'{path.name}' {what}")
     try:
         plain = codecs.lookup(encoding).name == "utf-8"
         if plain and (data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]):
@@ -80,34 +102,23 @@ def _decode(path: Path, encoding: str) -> str:
 
 
 def _give(encoding: str) -> str:
-    """How an encoding is given."""
     return f"Give its encoding: --encoding {encoding}, in Python encoding='{encoding}'"
-
-
-def _refuse_packed(data: bytes, path: Path) -> None:
-    """Files that are something else than their name says, whatever the encoding."""
-    if data.startswith(b"PK\x03\x04"):
-        raise DataError(
-            f"'{path.name}' is a spreadsheet or a zip archive, not text. Save the table as CSV, or unpack it."
-        )
-    if data.startswith(b"\x1f\x8b"):
-        raise DataError(f"'{path.name}' is packed with gzip. Unpack it, or let its name end with .gz once.")
-    if data.startswith(b"\0\0"):
-        raise DataError(f"'{path.name}' begins with NUL bytes, so that it is not text. Is the file damaged?")
 
 
 def _parse(text: str, path: Path, kind: str) -> pd.DataFrame:
     if not text.strip():
         return pd.DataFrame()
-    if kind == "json":
-        return _frame(_json_rows(text, path))
-    if kind in {"jsonl", "ndjson"}:
-        return _frame(_json_lines(text, path, "Each line must be one object."))
-    return _parse_csv(text, path, kind)
+    if kind in {"csv", "tsv"}:
+        return _parse_csv(text, path, kind)
+    lines = kind != "json"
+    rows = _json_lines(text, path, "Each line must be one object.") if lines else _json_rows(text, path)
+    return pd.DataFrame([{writable(name): writable(value) for name, value in row.items()} for row in rows])
 
 
 def _parse_csv(text: str, path: Path, kind: str) -> pd.DataFrame:
-    text, delimiter = _announced(text) or (text, "\t" if kind == "tsv" else find_delimiter(text))
+    announced = re.match(r"sep=(.)\r?\n", text, re.IGNORECASE)  # by which spreadsheets tell each other the delimiter
+    text = text[announced.end() :] if announced else text
+    delimiter = announced[1] if announced else "\t" if kind == "tsv" else find_delimiter(text)
     try:
         # Labels keep their spelling; only the empty string is missing, so that a review 'NA' stays a text.
         table = pd.read_csv(io.StringIO(text), sep=delimiter, dtype=str, keep_default_na=False, na_values=[""])
@@ -119,10 +130,12 @@ def _parse_csv(text: str, path: Path, kind: str) -> pd.DataFrame:
     return table
 
 
-def _announced(text: str) -> tuple[str, str] | None:
-    """What follows a first line `sep=;`, by which spreadsheets tell each other the delimiter, and that."""
-    line = re.match(r"sep=(.)\r?\n", text, re.IGNORECASE)
-    return (text[line.end() :], line[1]) if line else None
+def _broken_csv(path: Path, why: str, delimiter: str) -> DataError:
+    return DataError(
+        f"'{path.name}' cannot be read as a table: {why}. Its fields are divided by "
+        f"{DELIMITERS.get(delimiter, repr(delimiter))}; texts that hold those, quotes or line breaks must stand in "
+        "double quotes, with inner quotes doubled."
+    )
 
 
 def find_delimiter(text: str) -> str:
@@ -147,53 +160,35 @@ def _sample_rows(sample: str, delimiter: str) -> Iterator[list[str]]:
         yield from islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), SAMPLE_ROWS)
 
 
-def _broken_csv(path: Path, why: str, delimiter: str) -> DataError:
-    return DataError(
-        f"'{path.name}' cannot be read as a table: {why}. Its fields are divided by "
-        f"{DELIMITERS.get(delimiter, repr(delimiter))}; texts that hold those, quotes or line breaks must stand in "
-        "double quotes, with inner quotes doubled."
-    )
-
-
-def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    return pd.DataFrame([{writable(name): writable(value) for name, value in row.items()} for row in rows])
-
-
 def _json_rows(text: str, path: Path) -> Iterable[Mapping[str, Any]]:
     """The rows of a .json file: one list of objects, alone or inside an object, or one object per line."""
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        if _is_object(text.lstrip().partition("\n")[0]):
-            return _json_lines(text, path, JSON_FORMS)
+        with suppress(ValueError, RecursionError):
+            if isinstance(json.loads(text.lstrip().partition("\n")[0]), Mapping):
+                return _json_lines(text, path, JSON_FORMS)
         raise DataError(f"'{path.name}' is not JSON: {error}. {JSON_FORMS}") from error
-    tables = _tables_in(found)
+    tables = _tables_in(content)
     if len(tables) == 1:
         return tables[0]
-    if isinstance(found, Mapping) and not any(isinstance(value, (list, Mapping)) for value in found.values()):
-        return [found]
-    raise DataError(f"'{path.name}' holds {_described(found)}, not a table. {JSON_FORMS}")
+    if isinstance(content, Mapping) and not any(isinstance(value, (list, Mapping)) for value in content.values()):
+        return [content]
+    raise DataError(f"'{path.name}' holds {_described(content)}, not a table. {JSON_FORMS}")
 
 
-def _tables_in(found: Any) -> list[list[Mapping[str, Any]]]:
+def _tables_in(content: Any) -> list[list[Mapping[str, Any]]]:
     """The list itself, or the lists in an object, if their entries are objects; empty ones if there are no others."""
-    parts = found.values() if isinstance(found, Mapping) else [found]
+    parts = content.values() if isinstance(content, Mapping) else [content]
     lists = [part for part in parts if isinstance(part, list)]
     tables = [part for part in lists if all(isinstance(row, Mapping) for row in part)]
     return [table for table in tables if table] or tables
 
 
-def _described(found: Any) -> str:
-    if isinstance(found, Mapping):
-        return f"one object with the keys {textwrap.shorten(', '.join(found), 80, placeholder=' …')}"
-    return "a list of other things than objects" if isinstance(found, list) else f"one {type(found).__name__}"
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), Mapping)
-    except (ValueError, RecursionError):
-        return False
+def _described(content: Any) -> str:
+    if isinstance(content, Mapping):
+        return f"one object with the keys {textwrap.shorten(', '.join(content), 80, placeholder=' …')}"
+    return "a list of other things than objects" if isinstance(content, list) else f"one {type(content).__name__}"
 
 
 def _json_lines(text: str, path: Path, remedy: str) -> Iterator[Mapping[str, Any]]:
@@ -209,10 +204,57 @@ def _json_lines(text: str, path: Path, remedy: str) -> Iterator[Mapping[str, Any
         yield row
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
-    import pyarrow
+Row = Mapping[str, Any]
 
-    try:
-        return pd.read_parquet(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"'{path.name}' is not a readable Parquet file: {error}") from error
+
+def write_tables(rows: Iterable[tuple[str, Row]], folder: Path, names: Iterable[str]) -> dict[str, int]:
+    """Sort rows into these files of the folder and move all files into place at the end; counts of their rows.
+
+    Rows of other files are passed over. A file without a row is an error, and then no file is written.
+    """
+    counts = dict.fromkeys(names, 0)
+    with ExitStack() as stack:
+        writers = {name: stack.enter_context(_writer(folder / name)) for name in counts}
+        for name, row in rows:
+            if name in counts:
+                writers[name](row)
+                counts[name] += 1
+        empty = [name for name, count in counts.items() if not count]
+        if empty:
+            raise DataError(f"What was fetched holds no rows for {', '.join(empty)}. Is it the published file?")
+    return counts
+
+
+def _writer(path: Path) -> AbstractContextManager[Callable[[Row], object]]:
+    return _parquet_writer(path) if path.suffix == ".parquet" else _json_writer(path)
+
+
+@contextmanager
+def _json_writer(path: Path) -> Iterator[Callable[[Row], object]]:
+    """JSON lines under gzip."""
+    with replacing(path) as temporary, gzip.open(temporary, "wt", encoding="utf-8", compresslevel=6) as file:
+        yield lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def _parquet_writer(path: Path) -> Iterator[Callable[[Row], object]]:
+    """Batches of rows; the columns are those of the first batch."""
+    with replacing(path) as temporary, ExitStack() as stack:
+        held: list[Row] = []
+        opened: list[pyarrow.parquet.ParquetWriter] = []
+
+        def flush() -> None:
+            table = pyarrow.Table.from_pylist(held)
+            if not opened:
+                opened.append(stack.enter_context(pyarrow.parquet.ParquetWriter(temporary, table.schema)))
+            opened[0].write_table(table)
+            held.clear()
+
+        def write(row: Row) -> None:
+            held.append(row)
+            if len(held) == BATCH:
+                flush()
+
+        yield write
+        if held:
+            flush()
