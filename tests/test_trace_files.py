@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from heedful.studies.erasure import erasure_tables
 from safetensors.torch import save_file
 
 from heedful.errors import TraceError
-from heedful.studies.erasure import erasure_tables
 from heedful.traces import Trace
 
 PAGE = Path(__file__).parents[1] / "docs" / "traces.md"

@@ -3,12 +3,12 @@
 import io
 
 import pytest
+from heedful.studies.statistics import print_statistics
 from rich.console import Console
 
 from heedful.papers import serrano2019, sun2020
 from heedful.papers.sun2020 import GROUP_SIZES, MODELS, SCALES, TABLE_1, TABLE_2, accuracy
 from heedful.studies.corpora import beside_the_paper, corpus_statistics
-from heedful.studies.statistics import print_statistics
 from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.datasets import DATASETS
 from heedful.text.tokenize import Tokenizer

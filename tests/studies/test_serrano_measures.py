@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from heedful.studies.erasure import erasure_tables, print_tables
+from heedful.studies.tables import save_table
 from rich.console import Console
 
 from heedful.analysis.erasure import first_flips, single_erasure
@@ -19,7 +21,6 @@ from heedful.files import write_json
 from heedful.papers import serrano2019 as facts
 from heedful.pipeline import Run
 from heedful.store import FORMAT
-from heedful.studies.erasure import erasure_tables, print_tables
 from heedful.studies.serrano2019.measures import FLIP_COLUMNS, RANKINGS, TOPS, in_front, measure, measures_of
 from heedful.studies.serrano2019.tables import (
     quality_table,
@@ -32,7 +33,6 @@ from heedful.studies.serrano2019.tables import (
     tail_table,
     wins_table,
 )
-from heedful.studies.tables import save_table
 from heedful.traces import Trace
 from tests.oracles.random_traces import random_trace
 

@@ -5,14 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
-
-from heedful.errors import UnknownName
-from heedful.store import Store
-from heedful.studies.sun2020 import recording as recording_module
-from heedful.studies.sun2020 import synthetic
 from heedful.studies.sun2020.recording import PlantedSettings, Recording, RecordingSettings, record
-from heedful.studies.sun2020.synthetic import plan
 from heedful.studies.sun2020.synthetic_figures import FIGURES, figures
 from heedful.studies.sun2020.synthetic_tables import (
     CLAIM_TABLES,
@@ -24,6 +17,13 @@ from heedful.studies.sun2020.synthetic_tables import (
     published_tables,
     settling_times,
 )
+from matplotlib.figure import Figure
+
+from heedful.errors import UnknownName
+from heedful.store import Store
+from heedful.studies.sun2020 import recording as recording_module
+from heedful.studies.sun2020 import synthetic
+from heedful.studies.sun2020.synthetic import plan
 
 
 def small(settings: RecordingSettings) -> RecordingSettings:
