@@ -21,9 +21,9 @@ from heedful.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from heedful.commands.progress import ProgressBar
     from heedful.config import RunSettings
     from heedful.text.corpus import Corpus
-    from heedful.training.progress import ProgressBar
 
 app = typer.Typer(
     help="Can you trust attention as an explanation of this text classifier, on this data?",
@@ -287,8 +287,8 @@ def _print_notes(notices: "Iterable[str]") -> None:
 
 def _progress(settings: "RunSettings", corpus: "Corpus") -> "ProgressBar":
     """A bar that begins when the data are read: what is wrong with them is said without one."""
+    from heedful.commands.progress import ProgressBar
     from heedful.studies.words import printable
-    from heedful.training.progress import ProgressBar
 
     return ProgressBar(settings.training.epochs, title=f"training on {printable(corpus.name)}")
 

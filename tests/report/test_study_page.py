@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from heedful.pipeline import Run
 from heedful.report.study import StudyPage, render_study
 from heedful.report.timeline import CONTENT_POLICY
+from heedful.store import write_manifest
 from heedful.studies.runs import Runs
-from heedful.studies.sun2020.recording import Recording
 from heedful.studies.sun2020.study import Request, tabulate, write
-from heedful.studies.sun2020.synthetic import recipe
+from heedful.studies.sun2020.synthetic import Recording, recipe
 
 
 def page(timelines: tuple[str, ...] = ()) -> StudyPage:
@@ -46,8 +47,9 @@ def test_the_study_of_sun_and_lu_shows_the_recorded_training(tmp_path: Path) -> 
         for number in range(2)
     ]
     tokens = pd.DataFrame(rows, columns=["step", "token", "group", "polarity", "attention"])
-    tokens.to_parquet(tmp_path / "tokens.parquet")
-    recording = Recording(path=tmp_path, settings=recipe(quick=True))
+    tokens.to_parquet(tmp_path / "flow_tokens.parquet")
+    write_manifest(tmp_path, {"settings": recipe(quick=True).model_dump(mode="json")})
+    recording = Recording(Run(tmp_path))
     study = tabulate(Request(figures=("time",)), Runs([]), {"data-1": [recording]}, tmp_path / "study")
     write(study)
     html = study.page.read_text(encoding="utf-8")

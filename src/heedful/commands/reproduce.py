@@ -122,12 +122,12 @@ def reproduce(
 def _sun2020(wanted: Wanted, where: Where) -> "Outcome":
     from dataclasses import replace
 
+    from heedful.commands.progress import SweepProgress
     from heedful.store import Store
     from heedful.studies.sun2020.catalogue import figures_on
     from heedful.studies.sun2020.runs import QUICK, Selection
     from heedful.studies.sun2020.study import Request
     from heedful.studies.sun2020.study import reproduce as run_study
-    from heedful.sweep.progress import SweepProgress
 
     selection = replace(QUICK if wanted.quick else Selection(), **wanted.selection())
     if wanted.scales is not None:
@@ -149,12 +149,12 @@ def _sun2020(wanted: Wanted, where: Where) -> "Outcome":
 def _serrano2019(wanted: Wanted, where: Where) -> "Outcome":
     from dataclasses import replace
 
+    from heedful.commands.progress import SweepProgress
     from heedful.store import Store
     from heedful.studies.serrano2019.catalogue import figures_of
     from heedful.studies.serrano2019.runs import QUICK, Selection
     from heedful.studies.serrano2019.study import Request
     from heedful.studies.serrano2019.study import reproduce as run_study
-    from heedful.sweep.progress import SweepProgress
 
     if wanted.scales is not None:
         raise ConfigError("--scales is of sun2020: Serrano & Smith do not divide the attention scores by a λ.")

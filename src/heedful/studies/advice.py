@@ -19,10 +19,9 @@ from heedful.config import RunSettings
 from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run
 from heedful.store import Store
-from heedful.sweep.jobs import SweepEvent
-from heedful.sweep.loop import sweep
-from heedful.sweep.memory import cores
+from heedful.sweep.loop import SweepEvent, sweep
 from heedful.sweep.plan import Plan
+from heedful.sweep.resources import cores
 from heedful.text.corpus import Corpus, Split
 from heedful.training.events import Observer
 

@@ -14,6 +14,7 @@ from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError
 from heedful.notebook import counted
 from heedful.pipeline import Run, read_corpus, run
+from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.page import write_report
 from heedful.store import Store, usual_store
 from heedful.studies.advice import (
@@ -30,11 +31,9 @@ from heedful.studies.advice import (
 from heedful.studies.audit_erasure import ErasedAttention
 from heedful.studies.audit_page import Findings, compose
 from heedful.studies.examine import examine
-from heedful.studies.moments import TABLE as MOMENTS
-from heedful.studies.moments import ScoreRecorder, keep_moments
 from heedful.studies.sun2020.measures import measure_runs
 from heedful.studies.tables import save_table
-from heedful.sweep.jobs import SweepEvent
+from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus
 from heedful.traces import Trace
@@ -141,9 +140,7 @@ def audit(
     settings, data = _request(source, settings, corpus)
     store = store if isinstance(store, Store) else Store(store) if store is not None else usual_store()
     workers = workers if source is None or isinstance(source, (RunSettings, str, os.PathLike)) else 1
-    recorder = ScoreRecorder(data)
-    finished = run(settings, store, corpus=data, observers=[*observers, recorder], fresh=fresh)
-    keep_moments(finished, recorder)
+    finished = run(settings, store, corpus=data, observers=observers, fresh=fresh)
     unit = "sentences" if settings.model.structure == "hierarchical" else "words"
     advised, silence = _advise(finished, data, store, advice, workers, observers, watch)
     names = ("tokens", "weights", "history", MOMENTS)

@@ -22,12 +22,12 @@ from heedful.figures.tokens import (
 )
 from heedful.figures.training import learning_curves
 from heedful.pipeline import Run, environment
+from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.page import Part, Picture, Report
 from heedful.report.strips import Example, make_example, telling_instances, word_pieces
 from heedful.report.timeline import timeline
 from heedful.studies.advice import Advice, commonest_class, majority_rate
 from heedful.studies.audit_erasure import ErasedAttention, shown_decisions, shown_table
-from heedful.studies.moments import TABLE as MOMENTS
 from heedful.text.corpus import Corpus
 from heedful.tracing import unit_spans, word_weights
 

@@ -24,8 +24,7 @@ from heedful.report.study import Judged
 from heedful.store import Store
 from heedful.studies.runs import Runs
 from heedful.studies.tables import save_table
-from heedful.sweep.jobs import SweepEvent
-from heedful.sweep.loop import Failure, sweep
+from heedful.sweep.loop import Failure, SweepEvent, sweep
 from heedful.sweep.plan import Plan
 
 MOST_NOTICES = 10

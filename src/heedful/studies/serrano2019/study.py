@@ -27,8 +27,7 @@ from heedful.studies.serrano2019.runs import Cell, Selection, called, plan_of
 from heedful.studies.serrano2019.table1 import table_1, table_1_as_printed
 from heedful.studies.serrano2019.tables import study_tables
 from heedful.studies.study import Drawn, Outcome, make_runs, plain, write_parts
-from heedful.sweep.jobs import Measuring, SweepEvent
-from heedful.sweep.loop import Failure
+from heedful.sweep.loop import Failure, Measuring, SweepEvent
 from heedful.text.corpus import Corpus
 
 TABLES = ("1", "2", "3", "inputs")

@@ -23,11 +23,10 @@ from heedful.studies.study import Outcome, make_runs, place_of, plain, write_par
 from heedful.studies.sun2020.catalogue import CATALOGUE, draw, index
 from heedful.studies.sun2020.measures import measure_runs
 from heedful.studies.sun2020.runs import MODELS, Cell, Selection, called, plan_of
-from heedful.studies.sun2020.synthetic import Recording, Recordings, recordings
+from heedful.studies.sun2020.synthetic import Recordings, recordings
 from heedful.studies.sun2020.synthetic_tables import TABLE_SETS, claim_tables, published_tables
 from heedful.studies.sun2020.table2 import as_markdown, as_printed, summary_words, table_2
-from heedful.sweep.jobs import SweepEvent
-from heedful.sweep.loop import Failure
+from heedful.sweep.loop import Failure, SweepEvent
 
 TITLE = "Sun & Lu 2020, Understanding Attention for Text Classification"
 ON_TOKENS = ("C1", "C2", "C8", "C8b")
@@ -111,7 +110,6 @@ def reproduce(
     on: str = "local",
     workers: int | None = None,
     watch: Callable[[SweepEvent], None] | None = None,
-    watch_recording: Callable[[Recording], None] | None = None,
 ) -> Study:
     """Run and record what is missing and write the study directory. What is finished is never computed twice."""
     plan = plan_of("sun2020", request.settings()) if request.settings() else None
@@ -119,7 +117,7 @@ def reproduce(
     found: Recordings = {}
     if request.recording_sets():
         sets = request.recording_sets()
-        found = recordings(store, quick=request.quick, sets=sets, workers=workers, watch=watch_recording)
+        found = recordings(store, quick=request.quick, sets=sets, on=on, workers=workers, watch=watch)
     study = tabulate(request, runs, found, out, failures=failures)
     write(study)
     return study

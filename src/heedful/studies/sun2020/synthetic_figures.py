@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from heedful.errors import UnknownName
 from heedful.figures import dynamics
 from heedful.store import Store
-from heedful.studies.sun2020.recording import Recording, Recordings, make_corpus
-from heedful.studies.sun2020.synthetic import recordings
+from heedful.studies.sun2020.synthetic import Recording, Recordings, recordings
 from heedful.studies.sun2020.synthetic_tables import (
     RATIO_SETS,
     alignment_courses,
@@ -117,7 +116,7 @@ def _draw_score_trends(name: str) -> Callable[[Recordings], Figure]:
 
 def _draw_s11(found: Recordings) -> Figure:
     recording = found["multi"][0]
-    return dynamics.pairs_of_classes(recording.table("pairs"), classes=make_corpus(recording.settings.data).class_names)
+    return dynamics.pairs_of_classes(recording.table("pairs"), classes=recording.run.trace().class_names)
 
 
 def _draw_s12(found: Recordings) -> Figure:

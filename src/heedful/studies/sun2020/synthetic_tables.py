@@ -8,8 +8,7 @@ import pandas as pd
 from heedful.analysis.statistics import mean_over_seeds
 from heedful.claims.dynamics import EXPECTED
 from heedful.store import Store
-from heedful.studies.sun2020.recording import Recording, Recordings
-from heedful.studies.sun2020.synthetic import RATIOS, ratio_name, recordings
+from heedful.studies.sun2020.synthetic import RATIOS, Recording, Recordings, ratio_name, recordings
 
 PUBLISHED_LOSS: Mapping[int, float] = {0: 0.694, 100: 0.505, 200: 0.206, 300: 0.073, 400: 0.036, 490: 0.020}
 """Training loss of the paper's run on Data I, by epoch."""
@@ -121,7 +120,7 @@ def penalty_table(found: Sequence[Recording]) -> pd.DataFrame:
                 "seed": recording.seed,
                 "penalty": recording.settings.training.alignment_penalty,
                 "gap": attention_gap(recording.table("scores")),
-                "accuracy": recording.facts["test_accuracy"],
+                "accuracy": recording.test_accuracy,
                 "alignment": float(recording.table("model")["alignment"].iloc[-1]),
             }
             for recording in found
@@ -151,7 +150,7 @@ def alignment_courses(found: Sequence[Recording]) -> pd.DataFrame:
     return pd.concat(
         [
             recording.table("model")[["time", "alignment"]].assign(
-                positive_share=recording.settings.data.positive_share, seed=recording.seed
+                positive_share=recording.data.positive_share, seed=recording.seed
             )
             for recording in found
         ],
@@ -230,7 +229,7 @@ def noise_table(found: Sequence[Recording]) -> pd.DataFrame:
     return pd.concat(
         [
             recording.table("scores")[["token", "group", "polarity", "attention"]].assign(
-                noise=recording.settings.data.noise, seed=recording.seed
+                noise=recording.data.noise, seed=recording.seed
             )
             for recording in found
         ],
@@ -239,7 +238,7 @@ def noise_table(found: Sequence[Recording]) -> pd.DataFrame:
 
 
 def _corpus_name(recording: Recording) -> str:
-    data = recording.settings.data
+    data = recording.data
     return "Data II" if data.noise else "Data I" if data.positive_share == 0.5 else f"{data.positive_share:g} positive"
 
 
