@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from heedful.config import DataSettings, RunSettings
-from heedful.store import Store
+from heedful.store import CORPUS, Store
 from heedful.sweep.loop import sweep
 from heedful.sweep.plan import Plan
 from heedful.text.cache import cache_corpus
@@ -34,7 +34,7 @@ def seconds_of_sweep(source: str, workers: int, folder: Path) -> float:
     """Sixteen runs of the dot-product model, from the command to the table; the corpus is tokenised beforehand."""
     base = RunSettings().change({"data.source": source, "training.epochs": EPOCHS})
     store = Store(folder / f"runs-{workers}")
-    cache_corpus(base.data, store.corpora)
+    cache_corpus(base.data, store.root / CORPUS.folder)
     begun = time.perf_counter()
     done = sweep(Plan.of(base, seeds=RUNS), store, workers=workers)
     assert len(done.computed) == RUNS

@@ -37,12 +37,24 @@ def replacing(path: Path) -> Iterator[Path]:
     make_folder(path.parent)
     temporary = _beside(path, "part")
     try:
-        yield temporary
-        move_into_place(temporary, path)
+        with explained(path):
+            yield temporary
+            move_into_place(temporary, path)
+    finally:
+        discard(temporary)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """What goes wrong while `path` is written is a sentence: the reason of the operating system, and what helps."""
+    try:
+        yield
     except (OSError, SafetensorError) as error:
         raise unwritable(path, error) from error
-    finally:
-        _discard(temporary)
+
+
+def unwritable(path: Path, error: OSError | SafetensorError) -> StoreError:
+    return StoreError(f"'{path}' cannot be written: {_reason(error)}")
 
 
 def move_into_place(source: Path, target: Path) -> None:
@@ -51,7 +63,7 @@ def move_into_place(source: Path, target: Path) -> None:
         old = _beside(target, "old")
         target.replace(old)
         source.replace(target)
-        _discard(old)
+        discard(old)
     else:
         source.replace(target)
 
@@ -80,7 +92,7 @@ def remove_folder(path: Path) -> None:
         path.replace(hidden)
     except OSError as error:
         raise StoreError(f"'{path}' cannot be removed: {_reason(error)}") from error
-    _discard(hidden)
+    discard(hidden)
 
 
 def make_folder(path: Path) -> None:
@@ -92,23 +104,16 @@ def make_folder(path: Path) -> None:
         raise StoreError(f"'{path}' cannot be created: {_reason(error)}") from error
 
 
-def unwritable(path: Path, error: OSError | SafetensorError) -> StoreError:
-    """What to tell the user when writing failed: the reason of the operating system, and what helps."""
-    return StoreError(f"'{path}' cannot be written: {_reason(error)}")
-
-
 def sync(path: Path) -> None:
     """Make a file, or a folder with all it holds, survive a power cut."""
     places = [path, *path.rglob("*")] if path.is_dir() else [path]
-    try:
+    with explained(path):
         for place in reversed(places):
             handle = os.open(place, os.O_RDONLY)
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-    except OSError as error:
-        raise unwritable(path, error) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -162,10 +167,8 @@ def is_locked(path: Path) -> bool:
 
 def _acquire(path: Path, what: str, wait: bool) -> int:
     while True:
-        try:
+        with explained(path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise unwritable(path, error) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             if _is_at(path, handle):
@@ -200,7 +203,8 @@ def _beside(path: Path, ending: str) -> Path:
     return path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.{ending}"
 
 
-def _discard(path: Path) -> None:
+def discard(path: Path) -> None:
+    """Remove a file or a folder of which nobody must hear; what cannot be removed stays."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -167,9 +167,15 @@ def test_where_trainings_are_large_advice_waits_until_it_is_asked_for(
     assert examined.advice.tried
 
 
-def test_without_advice_or_a_recording_their_parts_are_left_out(small_corpus: Corpus, tmp_path: Path) -> None:
-    run(SMALL, Store(tmp_path), corpus=small_corpus)  # a training that nobody follows
+def test_a_run_that_was_trained_before_its_audit_shows_its_training(small_corpus: Corpus, tmp_path: Path) -> None:
+    run(SMALL, Store(tmp_path), corpus=small_corpus)
     done = audit(SMALL, Store(tmp_path), corpus=small_corpus, advice=False)
+    assert '<section id="training">' in done.report.read_text(encoding="utf-8")
+
+
+def test_without_advice_or_a_recording_their_parts_are_left_out(small_corpus: Corpus, tmp_path: Path) -> None:
+    unrecorded = SMALL.change({"record.scores": False})
+    done = audit(unrecorded, Store(tmp_path), corpus=small_corpus, advice=False)
     page = done.report.read_text(encoding="utf-8")
     assert not any(part in page for part in ('<section id="training">', "<script", "script-src"))
     assert not done.advice.tried

@@ -1,11 +1,20 @@
 """The synthetic part of Sun & Lu 2020 on a small scale: recordings are made once, tables and figures follow."""
 
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from heedful.studies.sun2020.recording import PlantedSettings, Recording, RecordingSettings, record
+from matplotlib.figure import Figure
+
+from heedful.config import RunSettings
+from heedful.errors import HeedfulError, UnknownName
+from heedful.pipeline import read_corpus, run
+from heedful.store import Store
+from heedful.studies.sun2020 import synthetic
+from heedful.studies.sun2020.synthetic import Planted, Recording, plan
 from heedful.studies.sun2020.synthetic_figures import FIGURES, figures
 from heedful.studies.sun2020.synthetic_tables import (
     CLAIM_TABLES,
@@ -17,36 +26,33 @@ from heedful.studies.sun2020.synthetic_tables import (
     published_tables,
     settling_times,
 )
-from matplotlib.figure import Figure
-
-from heedful.errors import UnknownName
-from heedful.store import Store
-from heedful.studies.sun2020 import recording as recording_module
-from heedful.studies.sun2020 import synthetic
-from heedful.studies.sun2020.synthetic import plan
 
 
-def small(settings: RecordingSettings) -> RecordingSettings:
+def small(settings: RunSettings) -> RunSettings:
     """The same training on few texts, for a moment."""
-    values = settings.model_dump()
-    values["data"]["size"] = 400
-    values["training"] |= {"epochs": 2}
-    values["model"] |= {"embedding_size": 8, "hidden_size": 8}
-    return RecordingSettings.of(values | {"every": 2, "pairs": 3})
+    return settings.change(
+        {
+            "data.source": replace(Planted.of(settings.data.source), size=400).source,
+            "training.epochs": 2,
+            "model.embedding_size": 8,
+            "model.hidden_size": 8,
+            "record.flow": 2,
+            "record.pairs": 3,
+        }
+    )
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store(tmp_path_factory.mktemp("store"))
-
-
-@pytest.fixture(scope="module")
-def found(store: Store) -> dict[str, list[Recording]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Recording]]:
     """Every set of the plan, two seeds each, small."""
+    store, corpus_of = Store(tmp_path_factory.mktemp("store")), lru_cache(None)(read_corpus)
     sets = {name: [small(settings) for settings in wanted[:2]] for name, wanted in plan(quick=True).items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("heedful.text.synthetic.HELD_OUT_SIZE", 60)  # most of the time would go into making texts
-        return {name: record(store, wanted, workers=1) for name, wanted in sets.items()}
+        return {
+            name: [Recording(run(one, store, corpus=corpus_of(RunSettings(data=one.data)))) for one in wanted]
+            for name, wanted in sets.items()
+        }
 
 
 def test_the_recipe_is_the_paper_s() -> None:
@@ -75,7 +81,22 @@ def test_the_recipe_is_the_paper_s() -> None:
         }
         == settings.training.model_dump()
     )
-    assert settings.data == PlantedSettings(classes=2, noise=0.0, positive_share=0.5, size=12_000)
+    assert Planted.of(settings.data.source) == Planted(classes=2, noise=0.0, positive_share=0.5, size=12_000)
+    assert settings.record.flow == 5 * 60
+
+
+@pytest.mark.parametrize(
+    ("data", "source"),
+    [
+        (Planted(), "synthetic:"),
+        (Planted(noise=0.05, size=400), "synthetic:noise=0.05,size=400"),
+        (Planted(positive_share=0.9), "synthetic:positive_share=0.9"),
+        (Planted(classes=3), "synthetic:classes=3"),
+    ],
+)
+def test_a_planted_corpus_is_a_source_and_back(data: Planted, source: str) -> None:
+    assert data.source == source
+    assert Planted.of(source) == data
 
 
 def test_a_quick_recording_covers_the_same_time_of_gradient_flow() -> None:
@@ -104,7 +125,8 @@ def test_what_a_recording_holds(found: dict[str, list[Recording]]) -> None:
     assert len(pairs) == 3 * 6 * 3
     rate = recording.settings.training.learning_rate
     assert model["time"].tolist() == pytest.approx([step * rate / (0.015 * 60) for step in (1, 2, 4)])
-    assert set(recording.facts) == {"train_accuracy", "test_accuracy"}
+    assert set(recording.table("accuracy")) == {"train_accuracy", "test_accuracy"}
+    assert len(recording.table("history")) == 2
 
 
 def test_the_last_scores_are_those_of_the_last_step_not_of_the_best_epoch(found: dict[str, list[Recording]]) -> None:
@@ -127,42 +149,24 @@ def test_only_the_affine_recording_has_dot_products_of_hidden_vectors(found: dic
     assert "omega_hidden" not in found["data-1"][0].table("pairs")
 
 
-def test_a_recording_is_made_once(
-    store: Store, found: dict[str, list[Recording]], monkeypatch: pytest.MonkeyPatch
+def test_recordings_are_runs_of_a_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, list[Recording]]
 ) -> None:
-    def refuse(_settings: RecordingSettings) -> None:
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr(recording_module, "_watch_training", refuse)
-    wanted = [recording.settings for recording in found["data-1"]]
-    assert record(store, wanted) == found["data-1"]
-    with pytest.raises(AssertionError, match="trained again"):
-        record(store, [small(synthetic.recipe(seed=9))])
-
-
-def test_a_recording_that_failed_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording_module, "_watch_training", lambda _settings: ({"model": "no table"}, {}))
-    with pytest.raises(AttributeError):
-        record(Store(tmp_path), [small(synthetic.recipe())])
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    small_plan = {name: tuple(map(small, wanted)) for name, wanted in plan(quick=True).items()}
+    monkeypatch.setattr(synthetic, "plan", lambda **_options: small_plan)
+    done = synthetic.recordings(Store(tmp_path), quick=True, sets=["data-1", "ratio-0.5"], workers=1)
+    assert done["data-1"] == done["ratio-0.5"][:3]
+    assert [recording.seed for recording in done["ratio-0.5"]] == [0, 1, 2, 3]
+    for one, other in zip(found["data-1"], done["data-1"], strict=False):  # which is tested on more texts
+        for name in ("model", "groups", "pairs", "signs", "tokens"):
+            pd.testing.assert_frame_equal(one.table(name), other.table(name), check_exact=True)
 
 
-def test_what_another_process_finished_in_the_meantime_is_taken(
-    store: Store, found: dict[str, list[Recording]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recording_module, "_watch_training", None)
-    recording = found["data-2"][0]
-    assert recording_module._record_one(store.root, recording.settings) == recording
-
-
-def test_processes_give_the_same_numbers(tmp_path: Path, found: dict[str, list[Recording]]) -> None:
-    wanted = [recording.settings for recording in found["data-1"]]
-    seen: list[Recording] = []
-    again = record(Store(tmp_path), wanted, workers=2, watch=seen.append)
-    assert sorted(recording.seed for recording in seen) == [0, 1]
-    for one, other in zip(found["data-1"], again, strict=True):
-        for name in ("model", "pairs", "scores"):
-            pd.testing.assert_frame_equal(one.table(name), other.table(name))
+def test_a_training_that_cannot_be_recorded_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contextual = {"data-1": (small(synthetic.recipe()).change({"model.encoder": "lstm"}),)}
+    monkeypatch.setattr(synthetic, "plan", lambda **_options: contextual)
+    with pytest.raises(HeedfulError, match="could not be recorded: Flow terms need a token's hidden vector"):
+        synthetic.recordings(Store(tmp_path), workers=1)
 
 
 def test_every_table_of_the_claims_is_made(found: dict[str, list[Recording]]) -> None:

@@ -68,7 +68,7 @@ def train(
     from heedful.report.terminal import printable
     from heedful.store import Store
     from heedful.studies.audit import accuracy_words
-    from heedful.training.progress import ProgressBar
+    from heedful.cli.progress import ProgressBar
 
     corpus = read_corpus(settings)
     _print_notes(corpus.notices)

@@ -1,22 +1,119 @@
-"""Progress on stderr: of an audit (its training, then the sweep over λ, one bar at a time), and of what is counted."""
+"""Progress on stderr, as observers of events: of a training, of a sweep, of an audit, and of what is counted."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import Progress
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from heedful.studies.words import printable
-from heedful.sweep.jobs import SweepEvent
-from heedful.sweep.progress import SweepProgress
-from heedful.training.events import Event
-from heedful.training.progress import ProgressBar
+from heedful.report.terminal import printable
+from heedful.sweep.engines import Ended, Started
+from heedful.sweep.loop import Measuring, Planned, SweepEvent, Waiting
+from heedful.training.events import EpochDone, Event
+
+
+class ProgressBar:
+    """Shows epochs done, dev accuracy and time left once a training runs; use it as a context."""
+
+    def __init__(self, epochs: int, *, title: str = "training") -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("dev accuracy {task.fields[accuracy]}"),
+            TimeRemainingColumn(),
+            console=Console(file=sys.stderr),
+        )
+        self._task = self._bar.add_task(escape(title), total=epochs, accuracy="–")
+
+    def __call__(self, event: Event) -> None:
+        self._bar.start()  # not before: a run that is already there shows no bar
+        if isinstance(event, EpochDone):
+            self._bar.update(self._task, completed=event.epoch, accuracy=f"{event.row['dev_accuracy']:.3f}")
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._bar.stop()
+
+
+class SweepProgress:
+    """Runs done, running, failed, and the time left: a bar on a terminal, lines elsewhere; use it as a context."""
+
+    def __init__(self, title: str) -> None:
+        self._console = Console(file=sys.stderr)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._title = title
+        self._task = self._bar.add_task(title, total=None, state="reading corpora")
+        self._plan: Planned | None = None
+        self._begun = time.monotonic()
+        self._done = self._failed = self._running = 0
+
+    def __call__(self, event: SweepEvent) -> None:
+        match event:
+            case Measuring():
+                state = f"{event.what}: {event.done} of {event.total} runs"
+                self._show(event.total, event.done, state, printed=True)
+                return
+            case Planned():
+                self._plan, self._done, self._begun = event, event.found, time.monotonic()
+            case Started():
+                self._running += 1
+            case Waiting():
+                self._say(f"{event.runs} runs are being computed by another process; waiting for them.")
+            case Ended():
+                self._count(event)
+        if self._plan is not None:
+            printed = isinstance(event, Planned | Ended)
+            self._show(self._plan.total, self._done + self._failed, self._state(self._plan), printed=printed)
+
+    def _count(self, event: Ended) -> None:
+        self._running = max(0, self._running - 1)
+        self._done += event.outcome.status == "done"
+        if event.outcome.status == "failed":
+            self._failed += 1
+            self._say(f"a run failed: {event.outcome.message}")
+
+    def _state(self, plan: Planned) -> str:
+        """Where the sweep stands, in words; the time left by the runs of this sweep, as soon as there are some."""
+        ended = self._done + self._failed
+        left = plan.seconds
+        if ended > plan.found:
+            left = (time.monotonic() - self._begun) / (ended - plan.found) * (plan.total - ended)
+        known = f", about {timedelta(seconds=round(left))} left" if left is not None else ""
+        return f"{self._done} of {plan.total} runs done, {self._running} running, {self._failed} failed{known}"
+
+    def _show(self, total: int, completed: int, state: str, *, printed: bool) -> None:
+        self._bar.update(self._task, total=total, completed=completed, state=state)
+        if printed and not self._console.is_terminal:
+            self._say(state)
+
+    def _say(self, words: str) -> None:
+        self._console.print(f"{self._title}: {words}", highlight=False, markup=False, soft_wrap=True)
+
+    def __enter__(self) -> "SweepProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._bar.stop()
 
 
 class AuditProgress:
-    """An observer of trainings and, by `watch`, of a sweep; use it as a context."""
+    """Of trainings and, by `watch`, of a sweep over λ, one bar at a time; use it as a context."""
 
     def __init__(self, epochs: int, *, name: str) -> None:
         self._epochs = epochs
@@ -46,9 +143,7 @@ class AuditProgress:
     def __enter__(self) -> "AuditProgress":
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._replace(None)
 
 

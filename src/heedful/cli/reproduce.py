@@ -44,7 +44,7 @@ def reproduce(
     from heedful.store import Store
     from heedful.studies.study import find_study, want
     from heedful.studies.study import reproduce as run_study
-    from heedful.sweep.progress import SweepProgress
+    from heedful.cli.progress import SweepProgress
 
     if listing:
         _list(paper, as_json)

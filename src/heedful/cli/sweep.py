@@ -1,5 +1,6 @@
 """`heedful sweep`: run what is missing of a plan and write one table."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,7 +59,7 @@ def _print_plan(plan: "Plan", store: "Store", workers: int | None, as_json: bool
 
     found = preview(plan, store, workers=workers)
     if as_json:
-        print_json(found.payload())
+        print_json(asdict(found))
         return
     print(f"{found.name}: {found.total} runs, {found.done} done, {found.total - found.done} to do", end="")
     print(f" with {found.workers} workers; varied: {', '.join(found.varied) or 'nothing'}")
@@ -69,8 +70,8 @@ def _print_plan(plan: "Plan", store: "Store", workers: int | None, as_json: bool
 
 
 def _follow(plan: "Plan", store: "Store", on: str, workers: int | None) -> "Sweep":
+    from heedful.cli.progress import SweepProgress
     from heedful.sweep.loop import sweep as run_sweep
-    from heedful.sweep.progress import SweepProgress
 
     with SweepProgress(plan.name) as progress:
         return run_sweep(plan, store, on=on, workers=workers, watch=progress)

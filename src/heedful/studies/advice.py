@@ -23,9 +23,8 @@ from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import PageTable, Section
 from heedful.store import Store
 from heedful.studies.sun2020.measures import measure_runs
-from heedful.sweep.jobs import SweepEvent
-from heedful.sweep.loop import sweep
-from heedful.sweep.memory import cores
+from heedful.sweep.loop import SweepEvent, sweep
+from heedful.sweep.resources import cores
 from heedful.sweep.plan import Plan
 from heedful.text.corpus import Corpus
 from heedful.training.events import Observer

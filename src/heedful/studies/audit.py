@@ -26,6 +26,7 @@ from heedful.figures.tokens import (
 from heedful.figures.training import learning_curves
 from heedful.notebook import counted
 from heedful.pipeline import Run, environment, read_corpus, run
+from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.exports import save_tables
 from heedful.report.html import write_html
 from heedful.report.page import Page, PageTable, Section
@@ -36,9 +37,7 @@ from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
 from heedful.studies.erase import ErasedAttention
 from heedful.studies.examine import Examination, examine
-from heedful.studies.moments import TABLE as MOMENTS
-from heedful.studies.moments import ScoreRecorder, keep_moments
-from heedful.sweep.jobs import SweepEvent
+from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus
 from heedful.traces import Trace
@@ -172,9 +171,7 @@ def audit(
     settings, data = _request(source, settings, corpus)
     store = store if isinstance(store, Store) else Store(store) if store is not None else usual_store()
     workers = workers if source is None or isinstance(source, (RunSettings, str, os.PathLike)) else 1
-    recorder = ScoreRecorder(data)
-    audited = run(settings, store, corpus=data, observers=[*observers, recorder], fresh=fresh)
-    keep_moments(audited, recorder)
+    audited = run(settings, store, corpus=data, observers=observers, fresh=fresh)
     advised = advise(audited, data, store, wanted=advice, workers=workers, observers=observers, watch=watch)
     return _report(audited, data, advised, out or audited.path)
 

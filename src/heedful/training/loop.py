@@ -19,7 +19,7 @@ from heedful.models.classifier import Classifier, Interface
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch, bucketed, shuffled
 from heedful.text.vectors import Vectors, initial_vectors
-from heedful.training.events import EpochDone, Event, Observer, StepDone
+from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone
 from heedful.training.metrics import evaluate
 from heedful.training.optimizers import clip_gradients, make_dense
 from heedful.training.state import TrainingState
@@ -155,6 +155,7 @@ def train(
     first = vectors or initial_vectors(corpus, model.vectors, size=model.embedding_size, seed=training.seed)
     with limited_threads(training.threads):
         state = TrainingState.start(interface, model, training, first)
+        state.recorders = [observer for observer in observers if isinstance(observer, Recorder)]
         if checkpoint is not None and checkpoint.is_file():
             state.restore(checkpoint)
         saved = time.monotonic()
@@ -193,7 +194,14 @@ def _run_epoch(state: TrainingState, corpus: Corpus, training: TrainingSettings,
     dev = evaluate(state.model, corpus.dev)
     state.rows.append({"epoch": state.epoch, "train_loss": loss, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy})
     best = state.keep_if_best(training.ties)
-    event = EpochDone(epoch=state.epoch, epochs=training.epochs, row=state.rows[-1], best=best, model=state.model)
+    event = EpochDone(
+        epoch=state.epoch,
+        epochs=training.epochs,
+        row=state.rows[-1],
+        best=best,
+        model=state.model,
+        last=_finished(state, training),
+    )
     _tell(observers, event)
 
 

@@ -16,7 +16,7 @@ from heedful.studies.calibration.planted import plant
 from heedful.studies.calibration.trained import grow
 from heedful.studies.calibration.world import TRAINED, World
 from heedful.studies.examine import Examination, examine
-from heedful.sweep.memory import cores
+from heedful.sweep.resources import cores
 
 Rows = list[dict[str, Any]]
 

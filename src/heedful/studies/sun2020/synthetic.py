@@ -56,10 +56,9 @@ class Planted:
 
     @classmethod
     def of(cls, source: str) -> "Planted":
-        parts = dict(part.split("=") for part in source.removeprefix(DESCRIBED).split(",") if part)
-        return cls(
-            **{field.name: type(field.default)(parts[field.name]) for field in fields(cls) if field.name in parts}
-        )
+        """The corpus that such a text describes."""
+        said = dict(part.split("=") for part in source.removeprefix(DESCRIBED).split(",") if part)
+        return cls(**{name: type(usual)(said[name]) for name, usual in vars(cls()).items() if name in said})
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
-"""Attention over training time: what is followed, what is kept, and where."""
+"""What is recorded while a model is trained: which tokens are followed, and what is kept."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from heedful.models.classifier import Classifier
+from heedful.probes import recording
+from heedful.probes.recording import ScoreRecorder
 from heedful.probes.scores import token_scores
-from heedful.studies import moments
-from heedful.studies.moments import ScoreRecorder
 from heedful.text import synthetic
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
@@ -23,8 +23,7 @@ def test_the_scores_are_those_of_the_tokens(small_corpus: Corpus, small_model: C
     recorder = ScoreRecorder(small_corpus)
     recorder(after(1, small_model))
     recorder(after(2, small_model))
-    table = recorder.table()
-    assert table is not None
+    table = recorder.tables()["moments"]
     assert table["time"].unique().tolist() == [1, 2]
     scores = token_scores(small_model, small_corpus).set_index("token")
     last = table[table["time"] == 2].set_index("token")
@@ -37,11 +36,10 @@ def test_the_scores_are_those_of_the_tokens(small_corpus: Corpus, small_model: C
 def test_the_most_frequent_tokens_of_each_group_are_followed(
     small_corpus: Corpus, small_model: Classifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moments, "MOST", 33)
+    monkeypatch.setattr(recording, "MOST", 33)
     recorder = ScoreRecorder(small_corpus)
     recorder(after(1, small_model))
-    table = recorder.table()
-    assert table is not None
+    table = recorder.tables()["moments"]
     scores = token_scores(small_model, small_corpus).set_index("token")
     counts = scores["count_negative"] + scores["count_positive"]
     for group, rows in table.groupby("group"):
@@ -54,12 +52,10 @@ def test_several_classes_have_one_strongest_polarity() -> None:
     corpus = synthetic.multi(name="three", seed=0, classes=3, noise=0.0, size=150)
     recorder = ScoreRecorder(corpus)
     model = fit(corpus, embedding_size=4, epochs=2, batch_size=50, observers=[recorder])
-    table = recorder.table()
-    assert table is not None
+    table = recorder.tables()["moments"]
     assert sorted(table["time"].unique()) == [1, 2]
     recorder(after(3, model))
-    table = recorder.table()
-    assert table is not None
+    table = recorder.tables()["moments"]
     last = table[table["time"] == 3].set_index("token")
     scores = token_scores(model, corpus).set_index("token").loc[last.index]
     columns = scores[[column for column in scores if str(column).startswith("polarity_")]].to_numpy()
@@ -80,4 +76,4 @@ def test_where_no_token_belongs_to_a_group_nothing_is_recorded(small_model: Clas
     corpus = load_corpus((texts, ["a" if row % 2 else "b" for row in range(40)]))
     recorder = ScoreRecorder(corpus)
     recorder(after(1, small_model))
-    assert recorder.table() is None
+    assert recorder.tables() == {}
