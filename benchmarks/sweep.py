@@ -34,7 +34,7 @@ def seconds_of_sweep(source: str, workers: int, folder: Path) -> float:
     """Sixteen runs of the dot-product model, from the command to the table; the corpus is tokenised beforehand."""
     base = RunSettings().change({"data.source": source, "training.epochs": EPOCHS})
     store = Store(folder / f"runs-{workers}")
-    cache_corpus(base.data, store.root / CORPUS.folder)
+    cache_corpus(base.data, store)
     begun = time.perf_counter()
     done = sweep(Plan.of(base, seeds=RUNS), store, workers=workers)
     assert len(done.computed) == RUNS
@@ -99,9 +99,9 @@ def memory(folder: Path) -> list[dict[str, str]]:
     imdb = data_folder() / "imdb_train.jsonl.gz"
     if not imdb.is_file() or not Path("/proc/self/smaps").exists():
         return []
-    place = folder / "corpora"
-    facts = cache_corpus(DataSettings(source=str(imdb), label_column="label"), place)
-    one, two = (held_megabytes(place / facts.key, count) for count in (1, 2))
+    store = Store(folder / "runs")
+    facts = cache_corpus(DataSettings(source=str(imdb), label_column="label"), store)
+    one, two = (held_megabytes(store.place(CORPUS, facts.key), count) for count in (1, 2))
     what = f"IMDB texts and {facts.units:,} tokens in memory"
     return [{"what": what, "one": f"{one:.0f} MB", "two": f"{two:.0f} MB", "ratio": f"{two / one:.2f}"}]
 

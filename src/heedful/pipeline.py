@@ -20,7 +20,7 @@ from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier
 from heedful.probes.recording import recorders
 from heedful.probes.scores import token_scores
-from heedful.store import RUN, VECTORS, Store, read_manifest, write_manifest
+from heedful.store import RUN, Store, read_manifest, write_manifest
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.vectors import Vectors, initial_vectors
@@ -119,7 +119,7 @@ def _compute(
         settings.model.vectors,
         size=settings.model.embedding_size,
         seed=settings.training.seed,
-        cache=store.root / VECTORS.folder,
+        store=store,
     )
     with limited_threads(settings.training.threads):
         model, recorded = _train(settings, corpus, vectors, observers, folder.parent / CHECKPOINT)

@@ -126,10 +126,10 @@ class Store:
         made, target = work / MADE[0], self.place(kind, f"{key[:PREFIX]}_{name}" if kind is RUN else key)
         discard(work if fresh else made)
         make_folder(work)
-        make_folder(target.parent)
         try:
             make(made)
             sync(made)
+            make_folder(target.parent)
             with explained(target):
                 move_into_place(made, target)
             self.forget_failure(key)

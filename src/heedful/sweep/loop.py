@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.config import DataSettings, RunSettings
 from heedful.errors import StoreError
-from heedful.store import CORPUS, PREFIX, Store, read_manifest
+from heedful.store import PREFIX, Store, read_manifest
 from heedful.sweep.engines import Ended, Engine, Started, make_engine
 from heedful.sweep.plan import Plan
 from heedful.sweep.resources import BASE_BYTES, available_bytes, cores, fitting_workers, seconds_left, worker_bytes
@@ -140,7 +140,7 @@ def _finished_runs(plan: Plan, store: Store) -> set[RunSettings]:
         return set()
     from heedful.text.cache import corpus_facts
 
-    prints = {data: corpus_facts(data, store.root / CORPUS.folder).fingerprint for data in seen}
+    prints = {data: corpus_facts(data, store).fingerprint for data in seen}
     index = store.index()
     return {run for run in plan.runs if run.data in prints and run.digest(prints[run.data])[:PREFIX] in index}
 

@@ -103,7 +103,7 @@ def _settle(job: Job) -> None:
 def _cache_corpus(job: Job) -> Outcome:
     from heedful.text.cache import cache_corpus
 
-    return Outcome(status="done", facts=asdict(cache_corpus(job.settings.data, Store(job.store).root / CORPUS.folder)))
+    return Outcome(status="done", facts=asdict(cache_corpus(job.settings.data, Store(job.store))))
 
 
 def _compute_run(job: Job) -> Outcome:

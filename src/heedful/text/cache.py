@@ -19,7 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.config import DataSettings
-from heedful.files import locked, read_json, replacing, sync, write_json
+from heedful.files import explained, read_json, write_json
+from heedful.store import CORPUS, Store
 from heedful.text.corpus import SPLITS, Corpus, Split
 from heedful.text.datasets import data_folder, find_dataset, load_corpus
 from heedful.text.tokenize import Tokenizer, Tokens
@@ -67,28 +68,28 @@ class MappedTexts(Sequence[str]):
         return str(self._array[place].as_py(), "utf-8", "surrogatepass")
 
 
-def cached_corpus(data: DataSettings, folder: Path) -> Corpus:
-    """The corpus that the settings name, mapped from the folder; it is tokenised and written there on first use."""
-    return open_corpus(folder / cache_corpus(data, folder).key)
+def cached_corpus(data: DataSettings, store: Store) -> Corpus:
+    """The corpus that the settings name, mapped from the store; it is tokenised and written there on first use."""
+    return open_corpus(store.place(CORPUS, cache_corpus(data, store).key))
 
 
-def cache_corpus(data: DataSettings, folder: Path) -> CorpusFacts:
-    """Make sure that the folder holds the corpus, and say what it is."""
-    place = folder / corpus_key(data)
-    if not place.is_dir():
-        with locked(folder / f"{place.name}.lock", f"The corpus '{data.source}'"):
-            if not place.is_dir():
-                _write(load_corpus(**data.model_dump()), place)
-                _give_back_memory()
+def cache_corpus(data: DataSettings, store: Store) -> CorpusFacts:
+    """Make sure that the store holds the corpus, and say what it is."""
+    key = corpus_key(data)
+
+    def make(place: Path) -> None:
+        _write(load_corpus(**data.model_dump()), key, place)
+        _give_back_memory()
+
+    place, _ = store.keep(CORPUS, key, make)
     return _facts(read_json(place / FACTS))
 
 
-def corpus_facts(data: DataSettings, folder: Path) -> CorpusFacts:
+def corpus_facts(data: DataSettings, store: Store) -> CorpusFacts:
     """As `cache_corpus`, but writes nothing."""
-    place = folder / corpus_key(data)
-    if place.is_dir():
-        return _facts(read_json(place / FACTS))
-    return _facts_of(load_corpus(**data.model_dump()), place.name)
+    key = corpus_key(data)
+    place = store.find(key, CORPUS)
+    return _facts(read_json(place / FACTS)) if place else _facts_of(load_corpus(**data.model_dump()), key)
 
 
 def corpus_key(data: DataSettings) -> str:
@@ -134,19 +135,18 @@ def _open_split(place: Path, split: str, arrays: dict[str, Any]) -> Split:
     )
 
 
-def _write(corpus: Corpus, place: Path) -> None:
-    """All files of a cached corpus, moved into place together."""
-    with replacing(place) as temporary:
-        temporary.mkdir()
+def _write(corpus: Corpus, key: str, place: Path) -> None:
+    """All files of a cached corpus."""
+    with explained(place):
+        place.mkdir()
         arrays: dict[str, Tensor] = {}
         for name, split in corpus.splits().items():
             tokens = split.tokens
             arrays |= {f"{name}.labels": split.labels, f"{name}.numbers": tokens.numbers}
             arrays |= {f"{name}.offsets": tokens.offsets, f"{name}.spans": tokens.spans}
-            _write_texts(temporary / TEXTS.format(name), split.texts)
-        save_file({name: array.contiguous() for name, array in arrays.items()}, temporary / ARRAYS)
-        write_json(temporary / FACTS, {**_description(corpus), **asdict(_facts_of(corpus, place.name))})
-        sync(temporary)
+            _write_texts(place / TEXTS.format(name), split.texts)
+        save_file({name: array.contiguous() for name, array in arrays.items()}, place / ARRAYS)
+        write_json(place / FACTS, {**_description(corpus), **asdict(_facts_of(corpus, key))})
 
 
 def _write_texts(path: Path, texts: Sequence[str]) -> None:

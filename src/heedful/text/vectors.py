@@ -1,7 +1,7 @@
 """Initial word vectors: word2vec trained on the training split, or a GloVe file. Other words keep their random draw.
 
 word2vec is gensim's, an extra (`pip install 'heedful[word2vec]'`), with one worker and a seed of its own, so that the
-same corpus and seed give the same bits in every process. What it learned can be kept in a folder of the store.
+same corpus and seed give the same bits in every process. What it learned can be kept in a store.
 """
 
 import gzip
@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -25,7 +25,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.errors import ConfigError, DataError
-from heedful.files import locked, replacing
+from heedful.files import explained
+from heedful.store import VECTORS, Store
 from heedful.text.corpus import Corpus, Split
 from heedful.text.vocabulary import Vocabulary
 
@@ -71,30 +72,29 @@ class Vectors:
         return {"source": self.source, "found": len(self.rows), "tokens": self.tokens}
 
 
-def initial_vectors(corpus: Corpus, source: str, *, size: int, seed: int, cache: Path | None = None) -> Vectors | None:
+def initial_vectors(corpus: Corpus, source: str, *, size: int, seed: int, store: Store | None = None) -> Vectors | None:
     """What the setting `vectors` asks for: nothing for "random", else word2vec or the vectors of a file."""
     if source == RANDOM:
         return None
     if source == WORD2VEC:
-        return word2vec(corpus, size=size, seed=seed, cache=cache)
+        return word2vec(corpus, size=size, seed=seed, store=store)
     return read_vectors(Path(source), corpus.vocabulary, size=size)
 
 
-def word2vec(corpus: Corpus, *, size: int, seed: int, cache: Path | None = None) -> Vectors:
-    """Vectors of length one, learned from the training split; found in the cache where it holds them.
+def word2vec(corpus: Corpus, *, size: int, seed: int, store: Store | None = None) -> Vectors:
+    """Vectors of length one, learned from the training split; found in the store where it holds them.
 
     The rare words that the vocabulary leaves out are all the unknown token, which so gets a vector too.
     Differs from the paper: a window may reach from one sentence into the next, and dev texts are not read.
     """
-    version = _gensim().__version__
-    make = partial(_train_word2vec, corpus, size, seed)
-    if cache is None:
-        rows, values = make()
-    else:
-        path = cache / f"{_key(corpus, size, seed, version)}.safetensors"
-        with locked(path.with_suffix(".lock"), f"The word vectors of '{corpus.name}'"):
-            rows, values = _cached(path, (len(corpus.vocabulary), size)) or _keep(path, *make())
-    return Vectors(source=WORD2VEC, rows=rows, values=values, tokens=len(corpus.vocabulary))
+    version, tokens = _gensim().__version__, len(corpus.vocabulary)
+    learn = partial(_train_word2vec, corpus, size, seed)
+    kept = None
+    if store is not None:
+        keep = partial(store.keep, VECTORS, _key(corpus, size, seed, version), partial(_write, learn))
+        kept = _read(keep()[0], (tokens, size)) or _read(keep(fresh=True)[0], (tokens, size))
+    rows, values = kept or learn()
+    return Vectors(source=WORD2VEC, rows=rows, values=values, tokens=tokens)
 
 
 def _train_word2vec(corpus: Corpus, size: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -152,12 +152,12 @@ def _key(corpus: Corpus, size: int, seed: int, version: str) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _cached(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
+def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
     """What the file holds; nothing where there is none, or a damaged one."""
     tokens, size = shape
     try:
         found = load_file(path)
-        rows, values = found["rows"], found["values"]
+        rows, values = found["rows"].clone(), found["values"].clone()  # not views of a file that may be made anew
     except (SafetensorError, OSError, KeyError):
         return None
     known = rows.dtype == torch.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < tokens)).all())
@@ -165,10 +165,10 @@ def _cached(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
     return (rows, values) if known and whole and len(rows) else None
 
 
-def _keep(path: Path, rows: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    with replacing(path) as temporary:
-        save_file({"rows": rows, "values": values.contiguous()}, temporary)
-    return rows, values
+def _write(learn: Callable[[], tuple[Tensor, Tensor]], path: Path) -> None:
+    rows, values = learn()
+    with explained(path):
+        save_file({"rows": rows, "values": values.contiguous()}, path)
 
 
 def read_vectors(path: Path, vocabulary: Vocabulary, *, size: int) -> Vectors:
