@@ -10,8 +10,7 @@ from heedful.config import ModelSettings
 from heedful.models.classifier import FlatClassifier, Interface
 from heedful.models.encoders import ENCODERS, GRUEncoder, LSTMEncoder
 from heedful.text.ragged import Batch, offsets_of
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Vocabulary
 
 KINDS = [(attention, encoder) for attention in ("dot", "additive") for encoder in ENCODERS]
 

@@ -14,7 +14,7 @@ from heedful.papers import serrano2019, sun2020
 from heedful.studies.corpora import beside_the_paper
 from heedful.text.datasets import DATASETS, data_folder, load_corpus
 from heedful.text.ragged import segments_of
-from heedful.text.vocabulary import UNKNOWN
+from heedful.text.tokenize import UNKNOWN
 
 
 def test_sst_has_the_sizes_of_the_paper(data_folder: Path) -> None:

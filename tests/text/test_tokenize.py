@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.errors import UnknownName
-from heedful.text.tokenize import Tokenizer, Tokens, sentence_starts
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary, sentence_starts
 
 NOTHING = Vocabulary.of([])
 

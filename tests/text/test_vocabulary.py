@@ -4,8 +4,7 @@ import pytest
 
 from heedful.errors import DataError
 from heedful.text.corpus import build_corpus
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import UNKNOWN, UnknownToken, Vocabulary
+from heedful.text.tokenize import UNKNOWN, Tokenizer, UnknownToken, Vocabulary
 
 
 def test_frequent_tokens_come_first_and_equals_in_alphabetical_order() -> None:

@@ -20,8 +20,7 @@ from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.ragged import Batch
 from heedful.text.synthetic import binary, multi
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Vocabulary
 from heedful.training.events import EpochDone, Event, StepDone
 from heedful.training.loop import fit, training_step
 from heedful.training.metrics import Quality, evaluate

@@ -11,8 +11,7 @@ from heedful.config import ModelSettings
 from heedful.errors import CheckpointError, ConfigError, InputError, StoreError
 from heedful.files import read_json, replacing, write_json
 from heedful.models.classifier import Classifier, Interface, make_classifier
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Vocabulary
 
 FORMAT = 1
 """Raised when the layout of the files changes; a file of a newer format is refused."""

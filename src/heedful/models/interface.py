@@ -11,8 +11,7 @@ from heedful.notebook import counted, listed, short
 from heedful.text.corpus import Split
 from heedful.text.ragged import lengths_of
 from heedful.text.tables import writable
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,6 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def _take(source: Source, folder: Path, observer: Observer) -> dict[str, int]:
     make_folder(folder)
     with locked(folder / f".{source.files[0].name}.lock", f"'{source.title}'"):
         given = [file.name for file in source.files if (folder / file.name).is_file()]
-        paths = [_obtain(file, folder, observer) for file in source.files]
+        paths = [_obtain(file, folder / file.name, observer) for file in source.files]
         missing = [name for name in source.makes if not (folder / name).is_file()]
         rows = write_tables(source.rows(paths), folder, missing)
         for path in paths:
@@ -111,15 +110,14 @@ def _take(source: Source, folder: Path, observer: Observer) -> dict[str, int]:
     return rows
 
 
-def _obtain(file: PublicFile, folder: Path, observer: Observer) -> Path:
-    path = folder / file.name
-    if path.is_file():
-        if not _is_right(path, file.checksum):
-            raise DataError(
-                f"'{path}' is not the published file: its checksum is not {file.checksum}. Remove it and call again."
-            )
-        return path
-    return download(file, path, observer=observer)
+def _obtain(file: PublicFile, path: Path, observer: Observer) -> Path:
+    if not path.is_file():
+        return download(file, path, observer=observer)
+    if not _is_right(path, file.checksum):
+        raise DataError(
+            f"'{path}' is not the published file: its checksum is not {file.checksum}. Remove it and call again."
+        )
+    return path
 
 
 def download(file: PublicFile, path: Path, *, observer: Observer = lambda _: None) -> Path:
@@ -128,13 +126,13 @@ def download(file: PublicFile, path: Path, *, observer: Observer = lambda _: Non
     A checksum that is wrong after a download was taken up again may be the old part's fault: it is then tried anew.
     """
     part = path.with_name(f"{path.name}.part")
-    resumed = part.is_file() and part.stat().st_size > 0
+    resumed = _size(part) > 0
     _complete(file, part, observer)
-    if not _is_right(part, file.checksum) and resumed:
+    if resumed and not _is_right(part, file.checksum):
         _forget(part)
         _complete(file, part, observer)
     if not _is_right(part, file.checksum):
-        size = part.stat().st_size
+        size = _size(part)
         _forget(part)
         raise DataError(
             f"What {file.address} sent ({size:,} bytes) is not the published file: its checksum is not "
@@ -147,13 +145,13 @@ def download(file: PublicFile, path: Path, *, observer: Observer = lambda _: Non
 
 def _complete(file: PublicFile, part: Path, observer: Observer) -> None:
     """Receive until nothing is missing; a connection that breaks off is taken up again while that helps."""
-    for attempt in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
         before = _size(part)
         try:
             _receive(file, part, observer)
             break
         except BrokenOff:
-            if attempt == ATTEMPTS - 1 or _size(part) <= before:
+            if attempt == ATTEMPTS or _size(part) <= before:
                 raise
 
 
@@ -171,45 +169,39 @@ def _receive(file: PublicFile, part: Path, observer: Observer) -> None:
             _append(response, file, part, held, observer)
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code == 416 and held:  # the part is as long as the file or longer
-            _forget(part)
-            _receive(file, part, observer)
-        else:
+        if error.code != 416 or not held:
             raise Unreachable(f"{file.address} answers {error.code} ({error.reason}).") from error
+        _forget(part)  # it is as long as the file or longer
+        _receive(file, part, observer)
     except urllib.error.URLError as error:
         raise Unreachable(f"{file.address} cannot be reached: {error.reason}.") from error
     except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
-        raise _broken_off(file, part, None) from error
+        raise _broken_off(file, part) from error
     except OSError as error:
         raise unwritable(part, error) from error
 
 
 def _append(response: http.client.HTTPResponse, file: PublicFile, part: Path, held: int, observer: Observer) -> None:
     """Write what comes, behind what is held where the server goes on from there."""
-    start = held if response.status == 206 else 0
+    goes_on = response.status == 206
     chunk = response.read(_CHUNK)
-    if response.status == 206 and not response.headers.get("Content-Range", "").startswith(f"bytes {held}-"):
+    if goes_on and not response.headers.get("Content-Range", "").startswith(f"bytes {held}-"):
         raise Unreachable(f"{file.address} answers with another piece of the file than was asked for.")
-    if not start and _is_page(response, chunk):  # seen before anything is written: an old part survives it
+    done = held if goes_on else 0
+    if not done and _is_page(response, chunk):  # seen before anything is written: an old part survives it
         raise Unreachable(f"{file.address} sends a web page instead of the file; it may have moved.")
     rest = response.headers.get("Content-Length")
-    total = start + int(rest) if rest and rest.isdigit() else None
-    _remember(response, part)
-    with part.open("ab" if start else "wb") as out:
-        done = start
+    total = done + int(rest) if rest and rest.isdigit() else None
+    tag = response.headers.get("ETag") or response.headers.get("Last-Modified")
+    if tag and not tag.startswith("W/"):  # tells this version of the file from others; a weak one does not
+        write_text(_tag_file(part), tag)
+    with part.open("ab" if done else "wb") as out:
         while chunk:
             done += out.write(chunk)
             observer(Step(file=file.name, done=done, total=total))
             chunk = response.read(_CHUNK)
     if total is not None and done < total:
-        raise _broken_off(file, part, total)
-
-
-def _remember(response: http.client.HTTPResponse, part: Path) -> None:
-    """Keep what tells this version of the file from others, for a later request; a weak tag does not."""
-    tag = response.headers.get("ETag") or response.headers.get("Last-Modified")
-    if tag and not tag.startswith("W/"):
-        write_text(_tag_file(part), tag)
+        raise _broken_off(file, part, f" of {total:,}")
 
 
 def _is_page(response: http.client.HTTPResponse, chunk: bytes) -> bool:
@@ -226,8 +218,7 @@ def _is_right(path: Path, checksum: str | None) -> bool:
         return hashlib.file_digest(content, algorithm).hexdigest() == digest
 
 
-def _broken_off(file: PublicFile, part: Path, total: int | None) -> BrokenOff:
-    of = f" of {total:,}" if total else ""
+def _broken_off(file: PublicFile, part: Path, of: str = "") -> BrokenOff:
     return BrokenOff(f"The download of {file.address} broke off after {_size(part):,}{of} bytes, which are kept.")
 
 
@@ -240,6 +231,5 @@ def _tag_file(part: Path) -> Path:
 
 
 def _forget(part: Path) -> None:
-    for path in (part, _tag_file(part)):
-        with suppress(FileNotFoundError):
-            path.unlink()
+    part.unlink(missing_ok=True)
+    _tag_file(part).unlink(missing_ok=True)
