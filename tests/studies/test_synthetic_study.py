@@ -7,14 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
-
-from heedful.config import RunSettings
-from heedful.errors import HeedfulError, UnknownName
-from heedful.pipeline import read_corpus, run
-from heedful.store import Store
-from heedful.studies.sun2020 import synthetic
-from heedful.studies.sun2020.synthetic import Planted, Recording, plan
 from heedful.studies.sun2020.synthetic_figures import FIGURES, figures
 from heedful.studies.sun2020.synthetic_tables import (
     CLAIM_TABLES,
@@ -26,6 +18,14 @@ from heedful.studies.sun2020.synthetic_tables import (
     published_tables,
     settling_times,
 )
+from matplotlib.figure import Figure
+
+from heedful.config import RunSettings
+from heedful.errors import HeedfulError, UnknownName
+from heedful.pipeline import read_corpus, run
+from heedful.store import Store
+from heedful.studies.sun2020 import synthetic
+from heedful.studies.sun2020.synthetic import Planted, Recording, plan
 
 
 def small(settings: RunSettings) -> RunSettings:

@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
-from heedful.commands.data import fetch_data
 from typer import Typer
 from typer.testing import CliRunner
 
+from heedful.cli.data import fetch_data
 from heedful.errors import DataError, UnknownName
 from heedful.text.datasets import DATASETS, load_corpus
 from heedful.text.public import fetch as fetching

@@ -64,11 +64,11 @@ def train(
     settings: "RunSettings", store: StoreRoot = Path("runs"), fresh: Fresh = False, as_json: Json = False
 ) -> None:
     """Train a classifier and keep it, with its trace and token scores, as a run."""
+    from heedful.cli.progress import ProgressBar
     from heedful.pipeline import read_corpus, run
     from heedful.report.terminal import printable
     from heedful.store import Store
     from heedful.studies.audit import accuracy_words
-    from heedful.cli.progress import ProgressBar
 
     corpus = read_corpus(settings)
     _print_notes(corpus.notices)

@@ -40,11 +40,11 @@ def reproduce(
 
     Without --table, --figure or --claims all of them. A study that was stopped goes on when it is called again.
     """
+    from heedful.cli.progress import SweepProgress
     from heedful.report.terminal import print_page
     from heedful.store import Store
     from heedful.studies.study import find_study, want
     from heedful.studies.study import reproduce as run_study
-    from heedful.cli.progress import SweepProgress
 
     if listing:
         _list(paper, as_json)

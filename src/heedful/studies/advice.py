@@ -24,8 +24,8 @@ from heedful.report.page import PageTable, Section
 from heedful.store import Store
 from heedful.studies.sun2020.measures import measure_runs
 from heedful.sweep.loop import SweepEvent, sweep
-from heedful.sweep.resources import cores
 from heedful.sweep.plan import Plan
+from heedful.sweep.resources import cores
 from heedful.text.corpus import Corpus
 from heedful.training.events import Observer
 
