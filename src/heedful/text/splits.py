@@ -9,18 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from heedful.errors import DataError
-from heedful.text.columns import (
-    LABEL_COLUMNS,
-    SKIP,
-    TEXT_COLUMNS,
-    SplitColumn,
-    SplitValues,
-    choose_column,
-    choose_split_column,
-    distinct,
-    listed,
-    name_of,
-)
+from heedful.text.columns import SplitColumn, SplitValues, choose_column, choose_split_column, distinct, listed, name_of
 from heedful.text.corpus import SPLITS, Labelled
 from heedful.text.tables import writable
 
@@ -74,8 +63,8 @@ def label_rows(
 ) -> Labelling:
     """Find the columns, leave out rows that hold no text or no label, number the classes."""
     table = table.set_axis([str(column) for column in table.columns], axis=1).reset_index(drop=True)
-    texts_in, of_texts = choose_column(table, text_column, TEXT_COLUMNS, "text", taken=label_column)
-    labels_in, of_labels = choose_column(table, label_column, LABEL_COLUMNS, "label", taken=texts_in)
+    texts_in, of_texts = choose_column(table, text_column, "text", taken=label_column)
+    labels_in, of_labels = choose_column(table, label_column, "label", taken=texts_in)
     splits_in, of_splits = choose_split_column(table, split_column, split_values, taken=(texts_in, labels_in))
     wanted, skipped = _without_skipped(table, splits_in)
     kept, left_out = _usable(wanted, texts_in, labels_in, missing_labels)
@@ -93,7 +82,7 @@ def label_rows(
 
 def _without_skipped(table: pd.DataFrame, column: SplitColumn | None) -> tuple[pd.DataFrame, list[str]]:
     """The rows without those to be skipped, whose texts and labels nobody looks at."""
-    if column is None or not (skipped := column.read(table) == SKIP).any():
+    if column is None or not (skipped := column.skipped(table)).any():
         return table, []
     values = listed(distinct(table.loc[skipped, column.name]))
     return table[~skipped], [_left_out(skipped, f"column '{column.name}' holds {values}")]

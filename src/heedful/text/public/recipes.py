@@ -20,6 +20,7 @@ from heedful.papers.sun2020 import TABLE_1
 from heedful.text.columns import NONE
 from heedful.text.corpus import Corpus, Labelled, build_corpus
 from heedful.text.public import sources
+from heedful.text.public.conversion import SST_2, SST_5
 from heedful.text.public.sources import Source
 from heedful.text.splits import divide, label_rows
 from heedful.text.tables import read_table
@@ -75,8 +76,7 @@ class Recipe:
     def load(self, paths: Sequence[Path], seed: int) -> Corpus:
         """The corpus, from the files in their order."""
         chosen = self.select(pd.concat([read_table(path) for path in paths], ignore_index=True), seed)
-        names, splits, notices = chosen.class_names, chosen.splits, chosen.notices
-        return build_corpus(name=self.name, splits=splits, class_names=names, tokenizer=self.tokenizer, notices=notices)
+        return build_corpus(name=self.name, tokenizer=self.tokenizer, **vars(chosen))
 
 
 def without_breaks(text: str) -> str:
@@ -241,8 +241,8 @@ def _ratings(table: pd.DataFrame, seed: int) -> Selection:
     return _labelled(_in_order(table.assign(text=texts)), seed, label="rating")
 
 
-def _amazon_multi(table: pd.DataFrame, seed: int) -> Selection:
-    """The validation part is trained on: the training part of 200,000 reviews is not used."""
+def _validation(table: pd.DataFrame, seed: int) -> Selection:
+    """The validation part is trained on: the training part of 200,000 Amazon reviews is not used."""
     return STARS(table.assign(split=table["split"].replace({"val": "train"})), seed)
 
 
@@ -257,49 +257,36 @@ TOPICS = _classes(
     *("sports", "business", "entertainment", "family", "politics"),
 )
 
+of_sun_and_lu = partial(Recipe, tokenizer=PLAIN)
+
 RECIPES: tuple[Recipe, ...] = (
-    Recipe(
-        "sst",
-        "Stanford Sentiment Treebank, positive or negative sentences",
-        SST,
-        (sources.TREEBANK,),
-        ("sst2_tree.jsonl.gz",),
-        PLAIN,
+    of_sun_and_lu(
+        "sst", "Stanford Sentiment Treebank, positive or negative sentences", SST, (sources.TREEBANK,), (SST_2,)
     ),
-    Recipe(
+    of_sun_and_lu(
         "sst-5",
         "Stanford Sentiment Treebank, five degrees from very negative to very positive",
         DEGREES,
         (sources.TREEBANK,),
-        ("sst5_tree.jsonl.gz",),
-        PLAIN,
+        (SST_5,),
     ),
-    Recipe(
-        "imdb",
-        "film reviews under 400 words, positive or negative, in the sizes of Sun & Lu",
-        _imdb,
-        (sources.IMDB,),
-        tokenizer=PLAIN,
+    of_sun_and_lu(
+        "imdb", "film reviews under 400 words, positive or negative, in the sizes of Sun & Lu", _imdb, (sources.IMDB,)
     ),
     Recipe("imdb-ratings", "all film reviews of IMDB with their ratings 1–4 and 7–10", _ratings, (sources.IMDB,)),
-    Recipe(
-        "20news-1",
-        "newsgroup messages on baseball or hockey, in the sizes of Sun & Lu",
-        SPORTS,
-        (sources.NEWSGROUPS,),
-        tokenizer=PLAIN,
+    of_sun_and_lu(
+        "20news-1", "newsgroup messages on baseball or hockey, in the sizes of Sun & Lu", SPORTS, (sources.NEWSGROUPS,)
     ),
-    Recipe(
+    of_sun_and_lu(
         "20news-2",
         "newsgroup messages on motorcycles, medicine or guns, in the sizes of Sun & Lu",
         TALK,
         (sources.NEWSGROUPS,),
-        tokenizer=PLAIN,
     ),
     Recipe("agnews", "news in four topics", _ag_news, (sources.AG_NEWS, sources.AG_NEWS_PARQUET)),
     Recipe("yelp10k", "10,000 Yelp reviews with stars 1–5, unbalanced", STARS, only=("yelp10k_stars.jsonl.gz",)),
     Recipe(
-        "amazon-multi", "10,000 English Amazon reviews with stars 1–5, balanced", _amazon_multi, (sources.AMAZON_MULTI,)
+        "amazon-multi", "10,000 English Amazon reviews with stars 1–5, balanced", _validation, (sources.AMAZON_MULTI,)
     ),
     Recipe("yahoo-1k", "1,000 Yahoo! Answers questions in ten topics", TOPICS, only=("yahoo10_1k.jsonl.gz",)),
     Recipe("pl-scale", "5,006 film reviews of four critics, low, middle or high rating", LEVELS, (sources.SCALE,)),
