@@ -58,6 +58,6 @@ def test_table_1_by_hand(tiny: Corpus) -> None:
     assert (sample["paper_words"], sample["paper_training"]) == (104, 1_400_000)
     printed = table_1_as_printed(table).to_dict("records")
     assert printed[0]["dataset"] == "yahoo-1k"
-    assert printed[0]["words"] == "2 (1), paper 104 (114)"
+    assert printed[0]["words"] == "2 (0), paper 104 (114)"
     assert printed[0]["training"] == "8, paper 1,400,000"
-    assert (printed[1]["dataset"], printed[1]["words"], printed[1]["test"]) == ("own.csv", "2 (1)", "2")
+    assert (printed[1]["dataset"], printed[1]["words"], printed[1]["test"]) == ("own.csv", "2 (0)", "2")
