@@ -1,6 +1,6 @@
 """From a table to the three splits: rows that can be used, classes, splits read or drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,7 +160,16 @@ def _classes(names: list[str], column: str) -> list[str]:
         return sorted(different)
 
 
-def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], list[str]]:
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The documents of a corpus before they are tokenised."""
+
+    splits: Mapping[str, Labelled]
+    class_names: Sequence[str]
+    notices: Sequence[str]
+
+
+def divide(labelling: Labelling, *, seed: int) -> Selection:
     """The three splits: those the table names, and the missing ones drawn from the training rows."""
     _refuse_few(labelling)
     texts, labels = np.array(labelling.texts, dtype=object), np.array(labelling.labels)
@@ -169,12 +178,14 @@ def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], lis
     assigned = _hold_out(given, texts, labels, missing, np.random.default_rng(seed))
     why = f": a class is drawn from if it has {len(missing) + 1} different texts of its own"
     notices = [
+        *labelling.notices,
         *(notice for split in HELD_OUT for notice in _origin(split, texts, assigned, missing, seed)),
         *_absent(labelling, assigned, missing, why),
         *_absent(labelling, assigned, [split for split in HELD_OUT if split not in missing]),
     ]
     rows = {split: np.flatnonzero(assigned == split) for split in SPLITS}
-    return {split: (texts[own].tolist(), labels[own].tolist()) for split, own in rows.items()}, notices
+    splits = {split: (texts[own].tolist(), labels[own].tolist()) for split, own in rows.items()}
+    return Selection(splits=splits, class_names=labelling.class_names, notices=notices)
 
 
 def _refuse_few(labelling: Labelling) -> None:

@@ -7,7 +7,7 @@ import html
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from heedful.text.corpus import Corpus, Labelled, build_corpus
 from heedful.text.public import sources
 from heedful.text.public.conversion import SST_2, SST_5
 from heedful.text.public.sources import Source
-from heedful.text.splits import divide, label_rows
+from heedful.text.splits import Selection, divide, label_rows
 from heedful.text.tables import read_table
 from heedful.text.tokenize import Tokenizer
 
@@ -42,15 +42,6 @@ _PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation.replace("'", ""), 
 _ENTITY = re.compile(r" ?(?:#(\d+)|\b(quot|amp|lt|gt));")
 _QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 _WITH_DIGIT = re.compile(r"\w*\d\w*(?:[.,]\d+)*")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """The documents of a corpus before they are tokenised."""
-
-    splits: Mapping[str, Labelled]
-    class_names: Sequence[str]
-    notices: Sequence[str]
 
 
 Select = Callable[[pd.DataFrame, int], Selection]
@@ -176,9 +167,8 @@ def _labelled(
     labelling = label_rows(table, text_column="text", label_column=label, split_column=splits)
     if classes and len(classes) != len(labelling.class_names):
         raise DataError(f"{len(classes)} classes were expected, the file has {len(labelling.class_names)}.")
-    divided, said = divide(labelling, seed=seed)
-    names = classes or labelling.class_names
-    return Selection(splits=divided, class_names=names, notices=[*notices, *labelling.notices, *said])
+    divided = divide(labelling, seed=seed)
+    return replace(divided, class_names=classes or divided.class_names, notices=[*notices, *divided.notices])
 
 
 def _classes(*names: str, label: str = "label") -> Select:
