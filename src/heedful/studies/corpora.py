@@ -153,7 +153,7 @@ def table_1_as_printed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _printed(row: Mapping[str, Any]) -> dict[str, str]:
-    ours, paper = _cells(row), _cells(row, "paper_") if row["stands_for"] else {}
+    ours, paper = _cells(row), _cells(row, "paper_") if pd.notna(row["stands_for"]) else {}
     beside = {name: f"{value}, paper {paper[name]}" if paper else value for name, value in ours.items()}
     return {"dataset": serrano2019.NAMES.get(row["dataset"], Path(row["dataset"]).name), **beside}
 

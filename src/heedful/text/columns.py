@@ -15,9 +15,12 @@ from heedful.config import write_split_values
 from heedful.errors import DataError
 from heedful.text.tables import writable
 
-TEXT_COLUMNS = ("text", "review", "sentence", "content", "body", "document", "comment", "tweet", "message", "question")
-LABEL_COLUMNS = ("label", "labels", "class", "category", "sentiment", "stars", "rating", "target", "polarity", "topic")
-SPLIT_COLUMNS = ("split", "fold", "partition", "subset", "set")
+USUAL = {
+    "text": ("text", "review", "sentence", "content", "body", "document", "comment", "tweet", "message", "question"),
+    "label": ("label", "labels", "class", "category", "sentiment", "stars", "rating", "target", "polarity", "topic"),
+    "split": ("split", "fold", "partition", "subset", "set"),
+}
+"""What columns are usually called, the most usual first."""
 
 SPLIT_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("train", "training", "trn"), "train"),
@@ -41,7 +44,7 @@ _ANEW = "--split-column none (in Python split_column='none') draws all splits an
 
 
 def choose_column(
-    table: pd.DataFrame, given: str | None, known: Sequence[str], what: str, *, taken: str | None = None
+    table: pd.DataFrame, given: str | None, what: str, *, taken: str | None = None
 ) -> tuple[str, list[str]]:
     """The column asked for, or the first of the usual names; and what must be said where others have such a name.
 
@@ -49,18 +52,18 @@ def choose_column(
     """
     if given is not None:
         return _checked(table, given), []
-    usual = _usual(table, known, {taken})
+    usual = _usual(table, what, {taken})
     if not usual:
         raise DataError(
             f"No column looks like the {what}. Name it (--{what}-column, in Python {what}_column), or call it one of "
-            f"{', '.join(known)}. Columns: {_shortened(table.columns)}."
+            f"{', '.join(USUAL[what])}. Columns: {_shortened(table.columns)}."
         )
     return _checked(table, usual[0]), _choice(f"The {what} is", usual, "hold it", what)
 
 
-def _usual(table: pd.DataFrame, known: Sequence[str], taken: Collection[str | None]) -> list[str]:
+def _usual(table: pd.DataFrame, what: str, taken: Collection[str | None]) -> list[str]:
     """The columns with usual names, the most usual first; case and white space around a name do not matter."""
-    places = {name: place for place, name in enumerate(known)}
+    places = {name: place for place, name in enumerate(USUAL[what])}
     usual = [column for column in dict.fromkeys(table.columns) if _plain(column) in places and column not in taken]
     return sorted(usual, key=lambda column: places[_plain(column)])
 
@@ -100,6 +103,10 @@ class SplitColumn:
         """What each row is: train, dev, test or skip; None where its value is not known."""
         meanings = _meanings(self.told)
         return _written(table[self.name]).map(lambda value: meanings.get(_plain(value))).astype(object)
+
+    def skipped(self, table: pd.DataFrame) -> "pd.Series[bool]":
+        """The rows to be left out."""
+        return self.read(table) == SKIP
 
     def read_checked(self, table: pd.DataFrame) -> list[str]:
         """What each row is; rows of an unknown split, and none for training, are refused with the ways out."""
@@ -148,7 +155,7 @@ def choose_split_column(
     if name is None and told:
         raise DataError(
             "The values of a split column are told, but no column is used as one. Name it (--split-column, in Python "
-            f"split_column), or call it one of {', '.join(SPLIT_COLUMNS)} and say which value is train."
+            f"split_column), or call it one of {', '.join(USUAL['split'])} and say which value is train."
         )
     if name is None:
         return None, notices
@@ -215,7 +222,7 @@ def _recognised(table: pd.DataFrame, told: Mapping[str, str], taken: Collection[
 
     Where values are told, the only column with such a name is meant, whatever it holds.
     """
-    called, meanings = _usual(table, SPLIT_COLUMNS, taken), _meanings(told)
+    called, meanings = _usual(table, "split", taken), _meanings(told)
     held = {column: distinct(table[_checked(table, column)]) for column in called}
     naming = [column for column in called if "train" in {meanings.get(_plain(value)) for value in held[column]}]
     if told and len(called) == 1:

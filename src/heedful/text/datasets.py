@@ -122,15 +122,9 @@ def load_corpus(
     table, name = _table(source, encoding)
     labelling = label_rows(table, **columns)
     try:
-        splits, notices = divide(labelling, seed=seed)
-        return build_corpus(
-            name=name,
-            splits=splits,
-            class_names=labelling.class_names,
-            tokenizer=Tokenizer(tokenizer, lowercase),
-            min_count=min_count,
-            notices=[*labelling.notices, *notices],
-        )
+        documents = vars(divide(labelling, seed=seed))
+        cut = Tokenizer(tokenizer, lowercase)
+        return build_corpus(name=name, **documents, tokenizer=cut, min_count=min_count)
     except DataError as error:  # the rows left out may be why the others are too few
         raise DataError(" ".join([str(error), *labelling.notices])) from error
 
@@ -175,7 +169,7 @@ def _pair(source: tuple[Sequence[str], Sequence[object]]) -> pd.DataFrame:
     return pd.DataFrame({"text": map(writable, texts), "label": map(writable, labels)})
 
 
-def _load_recipe(recipe: Recipe, seed: int) -> Corpus:
+def _load(recipe: Recipe, seed: int) -> Corpus:
     folder = data_folder()
     for name in recipe.files:
         if not (folder / name).is_file():
@@ -200,13 +194,9 @@ DATASETS: Mapping[str, Dataset] = {
         for name, (text, about) in MADE.items()
     },
     **{
-        recipe.name: Dataset(
-            name=recipe.name,
-            about=recipe.about,
-            load=partial(_load_recipe, recipe),
-            files=recipe.files,
-            sources=recipe.sources,
+        one.name: Dataset(
+            name=one.name, about=one.about, load=partial(_load, one), files=one.files, sources=one.sources
         )
-        for recipe in RECIPES
+        for one in RECIPES
     },
 }

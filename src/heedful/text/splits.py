@@ -1,6 +1,6 @@
 """From a table to the three splits: rows that can be used, classes, splits read or drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,18 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from heedful.errors import DataError
-from heedful.text.columns import (
-    LABEL_COLUMNS,
-    SKIP,
-    TEXT_COLUMNS,
-    SplitColumn,
-    SplitValues,
-    choose_column,
-    choose_split_column,
-    distinct,
-    listed,
-    name_of,
-)
+from heedful.text.columns import SplitColumn, SplitValues, choose_column, choose_split_column, distinct, listed, name_of
 from heedful.text.corpus import SPLITS, Labelled
 from heedful.text.tables import writable
 
@@ -74,8 +63,8 @@ def label_rows(
 ) -> Labelling:
     """Find the columns, leave out rows that hold no text or no label, number the classes."""
     table = table.set_axis([str(column) for column in table.columns], axis=1).reset_index(drop=True)
-    texts_in, of_texts = choose_column(table, text_column, TEXT_COLUMNS, "text", taken=label_column)
-    labels_in, of_labels = choose_column(table, label_column, LABEL_COLUMNS, "label", taken=texts_in)
+    texts_in, of_texts = choose_column(table, text_column, "text", taken=label_column)
+    labels_in, of_labels = choose_column(table, label_column, "label", taken=texts_in)
     splits_in, of_splits = choose_split_column(table, split_column, split_values, taken=(texts_in, labels_in))
     wanted, skipped = _without_skipped(table, splits_in)
     kept, left_out = _usable(wanted, texts_in, labels_in, missing_labels)
@@ -93,7 +82,7 @@ def label_rows(
 
 def _without_skipped(table: pd.DataFrame, column: SplitColumn | None) -> tuple[pd.DataFrame, list[str]]:
     """The rows without those to be skipped, whose texts and labels nobody looks at."""
-    if column is None or not (skipped := column.read(table) == SKIP).any():
+    if column is None or not (skipped := column.skipped(table)).any():
         return table, []
     values = listed(distinct(table.loc[skipped, column.name]))
     return table[~skipped], [_left_out(skipped, f"column '{column.name}' holds {values}")]
@@ -171,7 +160,16 @@ def _classes(names: list[str], column: str) -> list[str]:
         return sorted(different)
 
 
-def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], list[str]]:
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The documents of a corpus before they are tokenised."""
+
+    splits: Mapping[str, Labelled]
+    class_names: Sequence[str]
+    notices: Sequence[str]
+
+
+def divide(labelling: Labelling, *, seed: int) -> Selection:
     """The three splits: those the table names, and the missing ones drawn from the training rows."""
     _refuse_few(labelling)
     texts, labels = np.array(labelling.texts, dtype=object), np.array(labelling.labels)
@@ -180,12 +178,14 @@ def divide(labelling: Labelling, *, seed: int) -> tuple[dict[str, Labelled], lis
     assigned = _hold_out(given, texts, labels, missing, np.random.default_rng(seed))
     why = f": a class is drawn from if it has {len(missing) + 1} different texts of its own"
     notices = [
+        *labelling.notices,
         *(notice for split in HELD_OUT for notice in _origin(split, texts, assigned, missing, seed)),
         *_absent(labelling, assigned, missing, why),
         *_absent(labelling, assigned, [split for split in HELD_OUT if split not in missing]),
     ]
     rows = {split: np.flatnonzero(assigned == split) for split in SPLITS}
-    return {split: (texts[own].tolist(), labels[own].tolist()) for split, own in rows.items()}, notices
+    splits = {split: (texts[own].tolist(), labels[own].tolist()) for split, own in rows.items()}
+    return Selection(splits=splits, class_names=labelling.class_names, notices=notices)
 
 
 def _refuse_few(labelling: Labelling) -> None:

@@ -45,7 +45,7 @@ NOT_TEXT = {
 """How files begin that are something else than their name says, whatever the encoding, and what to do."""
 
 BATCH = 10_000
-"""Rows that are written to a Parquet file at once."""
+"""Rows that are written at once."""
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -213,48 +213,41 @@ def write_tables(rows: Iterable[tuple[str, Row]], folder: Path, names: Iterable[
     Rows of other files are passed over. A file without a row is an error, and then no file is written.
     """
     counts = dict.fromkeys(names, 0)
+    wanted = ((name, row) for name, row in rows if name in counts)
     with ExitStack() as stack:
         writers = {name: stack.enter_context(_writer(folder / name)) for name in counts}
-        for name, row in rows:
-            if name in counts:
-                writers[name](row)
-                counts[name] += 1
+        while batch := list(islice(wanted, BATCH)):
+            for name in {name for name, _ in batch}:
+                own = [row for other, row in batch if other == name]
+                writers[name](own)
+                counts[name] += len(own)
         empty = [name for name, count in counts.items() if not count]
         if empty:
             raise DataError(f"What was fetched holds no rows for {', '.join(empty)}. Is it the published file?")
     return counts
 
 
-def _writer(path: Path) -> AbstractContextManager[Callable[[Row], object]]:
+def _writer(path: Path) -> AbstractContextManager[Callable[[list[Row]], None]]:
     return _parquet_writer(path) if path.suffix == ".parquet" else _json_writer(path)
 
 
 @contextmanager
-def _json_writer(path: Path) -> Iterator[Callable[[Row], object]]:
+def _json_writer(path: Path) -> Iterator[Callable[[list[Row]], None]]:
     """JSON lines under gzip."""
     with replacing(path) as temporary, gzip.open(temporary, "wt", encoding="utf-8", compresslevel=6) as file:
-        yield lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        yield lambda rows: file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 @contextmanager
-def _parquet_writer(path: Path) -> Iterator[Callable[[Row], object]]:
-    """Batches of rows; the columns are those of the first batch."""
+def _parquet_writer(path: Path) -> Iterator[Callable[[list[Row]], None]]:
+    """The columns are those of the first rows."""
     with replacing(path) as temporary, ExitStack() as stack:
-        held: list[Row] = []
         opened: list[pyarrow.parquet.ParquetWriter] = []
 
-        def flush() -> None:
-            table = pyarrow.Table.from_pylist(held)
+        def write(rows: list[Row]) -> None:
+            table = pyarrow.Table.from_pylist(rows)
             if not opened:
                 opened.append(stack.enter_context(pyarrow.parquet.ParquetWriter(temporary, table.schema)))
             opened[0].write_table(table)
-            held.clear()
-
-        def write(row: Row) -> None:
-            held.append(row)
-            if len(held) == BATCH:
-                flush()
 
         yield write
-        if held:
-            flush()

@@ -56,16 +56,16 @@ class Vectors:
     """Vectors of some tokens of a vocabulary, by their numbers."""
 
     source: str
-    rows: Int[Tensor, " found"]
-    values: Float[Tensor, "found features"]
+    rows: Int[Tensor, " known"]
+    values: Float[Tensor, "known features"]
     tokens: int
     """How many tokens the vocabulary has, the unknown one included."""
 
     @property
     def notice(self) -> str:
         """For the reader of a run."""
-        found = f"{len(self.rows):,} of {self.tokens:,} tokens began with a vector of {self.source}"
-        return f"{found}; the others were drawn." if len(self.rows) < self.tokens else f"{found}."
+        said = f"{len(self.rows):,} of {self.tokens:,} tokens began with a vector of {self.source}"
+        return f"{said}; the others were drawn." if len(self.rows) < self.tokens else f"{said}."
 
     @property
     def metrics(self) -> dict[str, Any]:

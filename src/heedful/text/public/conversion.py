@@ -39,6 +39,7 @@ NEWS_TOPICS = ("world", "sports", "business", "scitech")
 GROUPS = ("rec.motorcycles", "rec.sport.baseball", "rec.sport.hockey", "sci.med", "talk.politics.guns")
 """The newsgroups that the corpora use."""
 
+SST_2, SST_5 = "sst2_tree.jsonl.gz", "sst5_tree.jsonl.gz"
 MIDDLE = 2
 """Of the labels 0 … 4 of the treebank; the binary task leaves such sentences out."""
 
@@ -47,8 +48,9 @@ _MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([^/]+)/(\d+)$")
 _TREES = re.compile(r"(?:^|/)trees/(train|dev|test)\.txt$")
 _TABLE = re.compile(r"(?:^|/)(train|test)\.csv$")
 _SCALE_COLUMN = re.compile(r"(?:^|/)scaledata/([^/]+)/(subj|rating|label\.3class|label\.4class)\.[^/]+$")
-_PIECE = re.compile(r"[()]|[^\s()]+")
-_ESCAPES = (("-LRB-", "("), ("-RRB-", ")"), ("\\/", "/"), ("\\*", "*"))
+_PIECE = re.compile(r"\(\s*([0-4])(?=[\s()])|(\))|([^\s()]+)|\S")
+_ESCAPES = {"-LRB-": "(", "-RRB-": ")", "\\/": "/", "\\*": "*"}
+_ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
 
 
 def _members(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match[str], IO[bytes]]]:
@@ -216,10 +218,10 @@ def treebank_rows(paths: Sequence[Path]) -> Rows:
     for match, content in _members(paths[0], _TREES):
         for tree in (parse_tree(line) for line in io.TextIOWrapper(content, encoding="utf-8") if line.strip()):
             row = {"text": " ".join(tree.tokens), "label": tree.label}
-            yield "sst5_tree.jsonl.gz", {**row, "split": match[1], "phrases": tree.phrases}
+            yield SST_5, {**row, "split": match[1], "phrases": tree.phrases}
             if tree.label != MIDDLE:
                 binary = {"label": int(tree.label > MIDDLE), "fine": tree.label, "split": match[1]}
-                yield "sst2_tree.jsonl.gz", {**row, **binary}
+                yield SST_2, {**row, **binary}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,36 +242,23 @@ def parse_tree(line: str) -> Tree:
     tokens: list[str] = []
     phrases: list[tuple[int, int, int]] = []
     open_phrases: list[int] = []
-    pieces = iter(_PIECE.findall(line))
-    for piece in pieces:
-        if piece == "(":
+    for label, end, word in _PIECE.findall(line):
+        if label:
             open_phrases.append(len(phrases))
-            phrases.append((_label(next(pieces, ""), line), len(tokens), -1))
-        elif piece == ")" and open_phrases:
+            phrases.append((int(label), len(tokens), -1))
+        elif end and open_phrases:
             place = open_phrases.pop()
             phrases[place] = (*phrases[place][:2], len(tokens))
-        elif open_phrases and piece != ")":
-            tokens.append(_unescape(piece))
+        elif word and open_phrases:
+            tokens.append(_ESCAPE.sub(lambda written: _ESCAPES[written[0]], word))
         else:
-            raise _broken(line)
+            raise _no_tree(line)
     if open_phrases or not tokens or phrases[0][2] != len(tokens):
-        raise _broken(line)
+        raise _no_tree(line)
     return Tree(tokens=tuple(tokens), phrases=tuple(phrases))
 
 
-def _label(piece: str, line: str) -> int:
-    if piece not in {"0", "1", "2", "3", "4"}:
-        raise _broken(line)
-    return int(piece)
-
-
-def _unescape(token: str) -> str:
-    for written, meant in _ESCAPES:
-        token = token.replace(written, meant)
-    return token
-
-
-def _broken(line: str) -> DataError:
+def _no_tree(line: str) -> DataError:
     return DataError(
         f"This is not a sentiment tree: '{line.strip()[:60]}'. Each phrase is a label 0–4 and what it holds, in "
         "brackets: (3 (2 It) (4 works))."

@@ -7,7 +7,7 @@ import html
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from heedful.papers.sun2020 import TABLE_1
 from heedful.text.columns import NONE
 from heedful.text.corpus import Corpus, Labelled, build_corpus
 from heedful.text.public import sources
+from heedful.text.public.conversion import SST_2, SST_5
 from heedful.text.public.sources import Source
-from heedful.text.splits import divide, label_rows
+from heedful.text.splits import Selection, divide, label_rows
 from heedful.text.tables import read_table
 from heedful.text.tokenize import Tokenizer
 
@@ -41,15 +42,6 @@ _PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation.replace("'", ""), 
 _ENTITY = re.compile(r" ?(?:#(\d+)|\b(quot|amp|lt|gt));")
 _QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 _WITH_DIGIT = re.compile(r"\w*\d\w*(?:[.,]\d+)*")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """The documents of a corpus before they are tokenised."""
-
-    splits: Mapping[str, Labelled]
-    class_names: Sequence[str]
-    notices: Sequence[str]
 
 
 Select = Callable[[pd.DataFrame, int], Selection]
@@ -75,8 +67,7 @@ class Recipe:
     def load(self, paths: Sequence[Path], seed: int) -> Corpus:
         """The corpus, from the files in their order."""
         chosen = self.select(pd.concat([read_table(path) for path in paths], ignore_index=True), seed)
-        names, splits, notices = chosen.class_names, chosen.splits, chosen.notices
-        return build_corpus(name=self.name, splits=splits, class_names=names, tokenizer=self.tokenizer, notices=notices)
+        return build_corpus(name=self.name, tokenizer=self.tokenizer, **vars(chosen))
 
 
 def without_breaks(text: str) -> str:
@@ -176,9 +167,8 @@ def _labelled(
     labelling = label_rows(table, text_column="text", label_column=label, split_column=splits)
     if classes and len(classes) != len(labelling.class_names):
         raise DataError(f"{len(classes)} classes were expected, the file has {len(labelling.class_names)}.")
-    divided, said = divide(labelling, seed=seed)
-    names = classes or labelling.class_names
-    return Selection(splits=divided, class_names=names, notices=[*notices, *labelling.notices, *said])
+    divided = divide(labelling, seed=seed)
+    return replace(divided, class_names=classes or divided.class_names, notices=[*notices, *divided.notices])
 
 
 def _classes(*names: str, label: str = "label") -> Select:
@@ -241,8 +231,8 @@ def _ratings(table: pd.DataFrame, seed: int) -> Selection:
     return _labelled(_in_order(table.assign(text=texts)), seed, label="rating")
 
 
-def _amazon_multi(table: pd.DataFrame, seed: int) -> Selection:
-    """The validation part is trained on: the training part of 200,000 reviews is not used."""
+def _validation(table: pd.DataFrame, seed: int) -> Selection:
+    """The validation part is trained on: the training part of 200,000 Amazon reviews is not used."""
     return STARS(table.assign(split=table["split"].replace({"val": "train"})), seed)
 
 
@@ -257,49 +247,36 @@ TOPICS = _classes(
     *("sports", "business", "entertainment", "family", "politics"),
 )
 
+of_sun_and_lu = partial(Recipe, tokenizer=PLAIN)
+
 RECIPES: tuple[Recipe, ...] = (
-    Recipe(
-        "sst",
-        "Stanford Sentiment Treebank, positive or negative sentences",
-        SST,
-        (sources.TREEBANK,),
-        ("sst2_tree.jsonl.gz",),
-        PLAIN,
+    of_sun_and_lu(
+        "sst", "Stanford Sentiment Treebank, positive or negative sentences", SST, (sources.TREEBANK,), (SST_2,)
     ),
-    Recipe(
+    of_sun_and_lu(
         "sst-5",
         "Stanford Sentiment Treebank, five degrees from very negative to very positive",
         DEGREES,
         (sources.TREEBANK,),
-        ("sst5_tree.jsonl.gz",),
-        PLAIN,
+        (SST_5,),
     ),
-    Recipe(
-        "imdb",
-        "film reviews under 400 words, positive or negative, in the sizes of Sun & Lu",
-        _imdb,
-        (sources.IMDB,),
-        tokenizer=PLAIN,
+    of_sun_and_lu(
+        "imdb", "film reviews under 400 words, positive or negative, in the sizes of Sun & Lu", _imdb, (sources.IMDB,)
     ),
     Recipe("imdb-ratings", "all film reviews of IMDB with their ratings 1–4 and 7–10", _ratings, (sources.IMDB,)),
-    Recipe(
-        "20news-1",
-        "newsgroup messages on baseball or hockey, in the sizes of Sun & Lu",
-        SPORTS,
-        (sources.NEWSGROUPS,),
-        tokenizer=PLAIN,
+    of_sun_and_lu(
+        "20news-1", "newsgroup messages on baseball or hockey, in the sizes of Sun & Lu", SPORTS, (sources.NEWSGROUPS,)
     ),
-    Recipe(
+    of_sun_and_lu(
         "20news-2",
         "newsgroup messages on motorcycles, medicine or guns, in the sizes of Sun & Lu",
         TALK,
         (sources.NEWSGROUPS,),
-        tokenizer=PLAIN,
     ),
     Recipe("agnews", "news in four topics", _ag_news, (sources.AG_NEWS, sources.AG_NEWS_PARQUET)),
     Recipe("yelp10k", "10,000 Yelp reviews with stars 1–5, unbalanced", STARS, only=("yelp10k_stars.jsonl.gz",)),
     Recipe(
-        "amazon-multi", "10,000 English Amazon reviews with stars 1–5, balanced", _amazon_multi, (sources.AMAZON_MULTI,)
+        "amazon-multi", "10,000 English Amazon reviews with stars 1–5, balanced", _validation, (sources.AMAZON_MULTI,)
     ),
     Recipe("yahoo-1k", "1,000 Yahoo! Answers questions in ten topics", TOPICS, only=("yahoo10_1k.jsonl.gz",)),
     Recipe("pl-scale", "5,006 film reviews of four critics, low, middle or high rating", LEVELS, (sources.SCALE,)),

@@ -1,17 +1,10 @@
 """The papers' numbers as data, spot-checked against what the notes on the papers say."""
 
-import io
-
 import pytest
-from heedful.studies.statistics import print_statistics
-from rich.console import Console
 
 from heedful.papers import serrano2019, sun2020
 from heedful.papers.sun2020 import GROUP_SIZES, MODELS, SCALES, TABLE_1, TABLE_2, accuracy
-from heedful.studies.corpora import beside_the_paper, corpus_statistics
-from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.datasets import DATASETS
-from heedful.text.tokenize import Tokenizer
 
 
 def test_table_1_has_the_sizes_of_the_notes() -> None:
@@ -74,41 +67,3 @@ def test_every_corpus_of_the_papers_has_a_name_here() -> None:
 def test_table_1_of_the_second_paper() -> None:
     assert [row.words for row in serrano2019.TABLE_1.values()] == [104, 395, 73, 125]
     assert [row.test for row in serrano2019.TABLE_1.values()] == [50_000, 13_548, 650_000, 50_000]
-
-
-@pytest.fixture
-def tiny() -> Corpus:
-    """Called sst, but small: four words and a mark, two of them only in the test split."""
-    texts = (["Good film .", "bad film ."] * 3, [0, 1] * 3)
-    held = (["new Words here .", "bad film ."], [0, 1])
-    splits = {"train": texts, "dev": held, "test": held}
-    return build_corpus(
-        name="sst", splits=splits, class_names=("negative", "positive"), tokenizer=Tokenizer("whitespace")
-    )
-
-
-def test_a_corpus_beside_the_paper_by_hand(tiny: Corpus) -> None:
-    paper = beside_the_paper(tiny)
-    assert paper is not None
-    length, vocabulary, train = paper["columns"][:3]
-    assert (length["ours"], length["paper"], length["same"]) == ("3", "18", False)
-    assert (vocabulary["ours"], vocabulary["paper"]) == ("4", "16,174")
-    assert vocabulary["why"].endswith("as the paper takes it: 7.")
-    assert (train["column"], train["ours"], train["paper"]) == ("train: negative/positive", "3/3", "3310/3610")
-    groups = paper["columns"][-1]
-    assert (groups["column"], groups["ours"]) == ("tokens: positive/negative/neutral", "0/0/2")
-    assert groups["paper"] == "412/265/1384"
-    assert "three marks of its own" in paper["remark"]
-
-
-def test_the_statistics_are_printed_with_the_reasons(tiny: Corpus) -> None:
-    console = Console(file=io.StringIO(), width=100)
-    print_statistics(corpus_statistics(tiny), console)
-    printed = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "beside Sun & Lu 2020, Table 1" in printed
-    assert "16,174" in printed
-    assert "vocabulary differs: Ours is the training split's" in printed
-
-
-def test_other_corpora_stand_beside_no_paper(small_corpus: Corpus) -> None:
-    assert beside_the_paper(small_corpus) is None

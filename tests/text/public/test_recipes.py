@@ -20,7 +20,6 @@ from heedful.text.datasets import DATASETS, load_corpus
 from heedful.text.public.conversion import parse_tree
 from heedful.text.public.recipes import (
     RECIPES,
-    Selection,
     clean_message,
     counted_words,
     draw,
@@ -31,6 +30,7 @@ from heedful.text.public.recipes import (
     without_header,
     without_quotes,
 )
+from heedful.text.splits import Selection
 from heedful.text.tables import read_table
 
 RECIPE = {recipe.name: recipe for recipe in RECIPES}
