@@ -45,16 +45,19 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explained(path: Path, done: str = "written") -> Iterator[None]:
     """What goes wrong while `path` is written is a sentence: the reason of the operating system, and what helps."""
     try:
         yield
     except (OSError, SafetensorError) as error:
-        raise unwritable(path, error) from error
+        raise unwritable(path, error, done) from error
 
 
-def unwritable(path: Path, error: OSError | SafetensorError) -> StoreError:
-    return StoreError(f"'{path}' cannot be written: {_reason(error)}")
+def unwritable(path: Path, error: OSError | SafetensorError, done: str = "written") -> StoreError:
+    number = _error_number(error)
+    reason = os.strerror(number) if number else str(error).rstrip(".")
+    remedy = f" {_REMEDIES[number]}." if number in _REMEDIES else ""
+    return StoreError(f"'{path}' cannot be {done}: {reason}.{remedy}")
 
 
 def move_into_place(source: Path, target: Path) -> None:
@@ -88,10 +91,8 @@ def _own_name(aside: Path) -> str:
 def remove_folder(path: Path) -> None:
     """Remove a folder that others may be reading: it disappears at once, then its content is deleted."""
     hidden = _beside(path, "old")
-    try:
+    with explained(path, "removed"):
         path.replace(hidden)
-    except OSError as error:
-        raise StoreError(f"'{path}' cannot be removed: {_reason(error)}") from error
     discard(hidden)
 
 
@@ -101,7 +102,7 @@ def make_folder(path: Path) -> None:
     except (FileExistsError, NotADirectoryError) as error:
         raise StoreError(f"A folder is needed at '{path}', and there is a file in its place. Give another.") from error
     except OSError as error:
-        raise StoreError(f"'{path}' cannot be created: {_reason(error)}") from error
+        raise unwritable(path, error, "created") from error
 
 
 def sync(path: Path) -> None:
@@ -210,13 +211,6 @@ def discard(path: Path) -> None:
     else:
         with contextlib.suppress(OSError):
             path.unlink()
-
-
-def _reason(error: OSError | SafetensorError) -> str:
-    number = _error_number(error)
-    said = os.strerror(number) if number else str(error).rstrip(".")
-    remedy = _REMEDIES.get(number)
-    return f"{said}. {remedy}." if remedy else f"{said}."
 
 
 def _error_number(error: OSError | SafetensorError) -> int:

@@ -16,7 +16,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,13 @@ from heedful.files import (
 FORMAT = 1
 """Raised when the layout of a run directory changes; a store of a newer format is refused."""
 
-MANIFEST = "manifest.json"
-MARK = "store.json"
+MANIFEST, MARK = "manifest.json", "store.json"
 MADE = ("made", "run")
 """What a workplace calls the thing that is being made; the second was its name until results version 5."""
 
 STALE_SECONDS = 600
+"""A temporary file that is older is not being written any more."""
+
 PREFIX = 12
 """So many letters of the digest begin the name of a run directory."""
 
@@ -55,12 +56,11 @@ ROOT, ROOT_VARIABLE = "runs", "HEEDFUL_STORE"
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of thing that a store keeps."""
+    """A kind of thing that a store keeps, and what to call it in a sentence."""
 
     what: str
-    """What to call it in a sentence."""
     folder: str = ""
-    """Its folder in the store; runs lie in the store itself."""
+    """In the store; runs lie in the store itself."""
     ending: str = ""
     """Of the name of a file; folders have none."""
     of_run: bool = False
@@ -72,16 +72,16 @@ CORPUS = Kind(what="Corpus", folder=".corpora")
 VECTORS = Kind(what="Word vectors", folder=".vectors", ending=".safetensors")
 INPUTS = Kind(what="Erased inputs", folder=".inputs", ending=".parquet", of_run=True)
 RECORDING = Kind(what="Recording", folder=".recordings", of_run=True)
-"""Not made since results version 6: a run has its recordings in itself."""
+"""Not made since results version 6: what is recorded is part of a run."""
 
 BESIDE_RUNS = (CORPUS, VECTORS, INPUTS, RECORDING)
+Make = Callable[[Path], None]
 
 
 class Store:
     """A folder of finished runs, one directory each, found by the digest that begins its name.
 
-    What a run needs is kept beside it, each thing computed once. Runs come from `heedful train`, `sweep`, `audit` and
-    `reproduce`.
+    What runs share is kept beside them. Runs come from `heedful train`, `sweep`, `audit` and `reproduce`.
 
     root: the folder. It need not exist; the first run makes it.
 
@@ -98,14 +98,7 @@ class Store:
         self.root = Path(root)
 
     def keep(
-        self,
-        kind: Kind,
-        key: str,
-        make: Callable[[Path], None],
-        *,
-        name: str = "",
-        fresh: bool = False,
-        wait: bool = True,
+        self, kind: Kind, key: str, make: Make, *, name: str = "", fresh: bool = False, wait: bool = True
     ) -> tuple[Path, bool]:
         """Where the thing with this key is, and whether this call made it; a run's key is its digest.
 
@@ -121,7 +114,7 @@ class Store:
             found = None if fresh else self.find(key, kind)  # whoever held the lock may have made it
             return (found, False) if found else (self._make(kind, key, make, name, fresh), True)
 
-    def _make(self, kind: Kind, key: str, make: Callable[[Path], None], name: str, fresh: bool) -> Path:
+    def _make(self, kind: Kind, key: str, make: Make, name: str, fresh: bool) -> Path:
         work = self.workplace(key, kind)
         made, target = work / MADE[0], self.place(kind, f"{key[:PREFIX]}_{name}" if kind is RUN else key)
         discard(work if fresh else made)
@@ -152,21 +145,20 @@ class Store:
         """Refuse a store that a newer version wrote, before anything in it is read or changed."""
         mark = self.root / MARK
         if mark.is_file():
-            _refuse_newer(self.root, read_json(mark), mark)
+            _checked(self.root, mark, read_json(mark))
 
     def find(self, key: str, kind: Kind = RUN) -> Path | None:
         """A finished run by its digest, or another thing by its key."""
         self.check()
-        if kind is not RUN:
-            path = self.place(kind, key)
-            return path if path.exists() else None
-        places = (self.root / name for name in self._names() if name.startswith(key[:PREFIX]))
-        return next((path for path in places if (path / MANIFEST).is_file()), None)
+        if kind is RUN:
+            return next((path for path in self._folders(key[:PREFIX]) if (path / MANIFEST).is_file()), None)
+        path = self.place(kind, key)
+        return path if path.exists() else None
 
     def finished(self) -> list[Path]:
         """The directories of all finished runs, by name."""
         self.check()
-        return [path for path in map(self.root.joinpath, self._names()) if (path / MANIFEST).is_file()]
+        return [path for path in self._folders() if (path / MANIFEST).is_file()]
 
     def index(self) -> dict[str, Path]:
         """The finished runs by the beginning of their digest."""
@@ -175,14 +167,16 @@ class Store:
     def manifests(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """All finished runs by name, with their manifests; what has none is not finished."""
         self.check()
-        for name in self._names():
-            try:  # strings, not paths: half of the time at 10,000 runs
-                with open(f"{self.root}/{name}/{MANIFEST}", "rb") as file:  # noqa: PTH123
-                    text = file.read()
+        for path in self._folders():
+            file = f"{path}/{MANIFEST}"  # a string, not a path: half of the time at 10,000 runs
+            try:
+                with open(file, "rb") as opened:  # noqa: PTH123
+                    content = json.load(opened)
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            path = self.root / name
-            yield path, _checked(path, _parsed(path, text))
+            except ValueError as error:
+                raise StoreError(f"'{file}' is not readable JSON: {error}.") from error
+            yield path, _checked(path, file, content)
 
     def resolve(self, name: str) -> Path:
         """A finished run by its directory's name, or by as much of the beginning as sets it apart."""
@@ -235,14 +229,15 @@ class Store:
         """The runs that failed when they were last tried."""
         return [read_json(path) for path in sorted((self.root / ".failed").glob("*.json"))]
 
+    def _failure_file(self, digest: str) -> Path:
+        return self.root / ".failed" / f"{digest[:PREFIX]}.json"
+
     def rubbish(self, *, everything: bool = False) -> list[Path]:
         """What killed processes left and nobody will read; with `everything`, also what only saves work to keep:
         checkpoints of unfinished runs, cached corpora, word vectors and records of failures. What a process uses is
         never listed.
         """
-        self.check()
-        runs = self.index()
-        work = self.root / ".work"
+        runs, work = self.index(), self.root / ".work"
         busy = {path.stem for path in work.glob("*.lock") if is_locked(path)}
         idle = [path for path in sorted(work.glob("*")) if path.stem not in busy]
         folders = [self.root, *(self.root / kind.folder for kind in BESIDE_RUNS)]
@@ -266,36 +261,26 @@ class Store:
         """Remove what `rubbish` listed; returns the bytes that became free. A run that was just begun is left alone."""
         freed = 0
         for path in rubbish:
-            size = _size(path)
+            size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
+            area, *rest = path.relative_to(self.root).parts
+            lock = _lock_of(self.root / area / rest[0]) if area == ".work" else None
             try:
-                with self._undisturbed(path):
+                with locked(lock, f"'{path}'", wait=False) if lock else nullcontext(), explained(path, "removed"):
                     remove_folder(path) if path.is_dir() else path.unlink(missing_ok=True)
+                freed += size
             except StoreBusy:
                 continue
-            except OSError as error:
-                raise StoreError(f"'{path}' cannot be removed: {error.strerror}.") from error
-            freed += size
         return freed
 
-    def _undisturbed(self, path: Path) -> AbstractContextManager[None]:
-        """Hold the lock of the workplace that a path belongs to, if it does."""
-        area, *rest = path.relative_to(self.root).parts
-        if area != ".work":
-            return nullcontext()
-        return locked(_lock_of(self.root / area / rest[0]), f"'{path}'", wait=False)
-
-    def _failure_file(self, digest: str) -> Path:
-        return self.root / ".failed" / f"{digest[:PREFIX]}.json"
-
-    def _names(self) -> list[str]:
+    def _folders(self, beginning: str = "") -> list[Path]:
         """What may be a run directory, in order."""
         try:
-            with os.scandir(self.root) as entries:
-                return sorted(entry.name for entry in entries if entry.name[0] != "." and entry.name != MARK)
+            paths = [path for path in self.root.iterdir() if path.name.startswith(beginning)]
         except FileNotFoundError:
             return []
         except OSError as error:
             raise StoreError(f"The store '{self.root}' cannot be read: {error.strerror}.") from error
+        return sorted((path for path in paths if path.name[0] != "." and path.name != MARK), key=lambda path: path.name)
 
 
 def usual_store() -> Store:
@@ -305,7 +290,7 @@ def usual_store() -> Store:
 
 def read_manifest(run: Path) -> dict[str, Any]:
     """The manifest of a finished run, refused when it comes from a newer version."""
-    return _checked(run, read_json(run / MANIFEST))
+    return _checked(run, run / MANIFEST, read_json(run / MANIFEST))
 
 
 def write_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
@@ -317,10 +302,7 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as one, with dotted names."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = value
+        flat |= flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
     return flat
 
 
@@ -336,33 +318,13 @@ def _left_in(workplace: Path, everything: bool) -> list[Path]:
 
 
 def _is_stale(path: Path) -> bool:
-    """Whether a temporary file is too old to be one that is being written."""
-    try:
+    with suppress(FileNotFoundError):
         return time.time() - path.stat().st_mtime > STALE_SECONDS
-    except FileNotFoundError:
-        return False
+    return False
 
 
-def _size(path: Path) -> int:
-    places = path.rglob("*") if path.is_dir() else [path]
-    return sum(place.stat().st_size for place in places if place.is_file())
-
-
-def _parsed(run: Path, text: bytes) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise StoreError(f"'{run / MANIFEST}' is not readable JSON: {error}.") from error
-
-
-def _checked(run: Path, manifest: Any) -> dict[str, Any]:
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        _refuse_newer(run, manifest, run / MANIFEST)
-    checked: dict[str, Any] = manifest
-    return checked
-
-
-def _refuse_newer(place: Path, content: Any, file: Path) -> None:
+def _checked(place: Path, file: Path | str, content: Any) -> dict[str, Any]:
+    """The content of a manifest or mark, unless it is none or comes from a newer version."""
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
         raise StoreError(f"'{file}' is not the manifest of a run or the mark of a store.")
     if content["format"] > FORMAT:
@@ -370,3 +332,4 @@ def _refuse_newer(place: Path, content: Any, file: Path) -> None:
             f"'{place}' was written by a newer version (format {content['format']}, this one reads {FORMAT}). "
             "Update heedful, or use another store."
         )
+    return content

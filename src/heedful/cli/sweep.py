@@ -1,6 +1,7 @@
 """`heedful sweep`: run what is missing of a plan and write one table."""
 
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,9 +10,7 @@ import typer
 from heedful.cli.options import Json, StoreRoot, print_json
 
 if TYPE_CHECKING:
-    from heedful.store import Store
-    from heedful.sweep.loop import Sweep
-    from heedful.sweep.plan import Plan
+    from heedful.sweep.loop import Preview, Sweep
 
 
 def sweep(
@@ -37,14 +36,18 @@ def sweep(
     taken with every point of the grid) and seeds (a number or a list). What is finished is never computed twice;
     a sweep that was stopped goes on when it is called again, and runs that failed are tried again.
     """
+    from heedful.cli.progress import SweepProgress
     from heedful.store import Store
+    from heedful.sweep.loop import preview
+    from heedful.sweep.loop import sweep as run_sweep
     from heedful.sweep.plan import Plan
 
     plan, place = Plan.read(file, changes or ()), Store(store)
     if dry_run:
-        _print_plan(plan, place, workers, as_json)
+        _print_preview(preview(plan, place, workers=workers), as_json)
         return
-    done = _follow(plan, place, on, workers)
+    with SweepProgress(plan.name) as progress:
+        done = run_sweep(plan, place, on=on, workers=workers, watch=progress)
     stem = (out or store.absolute().parent / "sweeps") / plan.name
     _write(done, stem)
     _print_sweep(done, stem, as_json)
@@ -52,29 +55,14 @@ def sweep(
         raise typer.Exit(1)
 
 
-def _print_plan(plan: "Plan", store: "Store", workers: int | None, as_json: bool) -> None:
-    from datetime import timedelta
-
-    from heedful.sweep.loop import preview
-
-    found = preview(plan, store, workers=workers)
+def _print_preview(seen: "Preview", as_json: bool) -> None:
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(seen))
         return
-    print(f"{found.name}: {found.total} runs, {found.done} done, {found.total - found.done} to do", end="")
-    print(f" with {found.workers} workers; varied: {', '.join(found.varied) or 'nothing'}")
-    if found.seconds is None:
-        print("estimated time: unknown, no finished run tells it")
-    else:
-        print(f"estimated time: {timedelta(seconds=round(found.seconds))}")
-
-
-def _follow(plan: "Plan", store: "Store", on: str, workers: int | None) -> "Sweep":
-    from heedful.cli.progress import SweepProgress
-    from heedful.sweep.loop import sweep as run_sweep
-
-    with SweepProgress(plan.name) as progress:
-        return run_sweep(plan, store, on=on, workers=workers, watch=progress)
+    print(f"{seen.name}: {seen.total} runs, {seen.done} done, {seen.total - seen.done} to do", end="")
+    print(f" with {seen.workers} workers; varied: {', '.join(seen.varied) or 'nothing'}")
+    unknown = "unknown, no finished run tells it"
+    print(f"estimated time: {unknown if seen.seconds is None else timedelta(seconds=round(seen.seconds))}")
 
 
 def _write(done: "Sweep", stem: Path) -> None:
@@ -86,20 +74,15 @@ def _write(done: "Sweep", stem: Path) -> None:
 
 
 def _print_sweep(done: "Sweep", stem: Path, as_json: bool) -> None:
-    summary = {
-        "runs": len(done.runs),
-        "found": done.found,
-        "computed": len(done.computed),
-        "failed": [failure.payload() for failure in done.failures],
-        "table": f"{stem}.csv",
-    }
     if as_json:
-        print_json({**summary, "summary": done.summary.to_dict("records")})
+        failed = [failure.payload() for failure in done.failures]
+        counts = {"runs": len(done.runs), "found": done.found, "computed": len(done.computed), "failed": failed}
+        print_json({**counts, "table": f"{stem}.csv", "summary": done.summary.to_dict("records")})
         return
     for row in done.summary[done.summary["metric"] == "test_accuracy"].to_dict("records"):
         settings = " ".join(str(value) for name, value in row.items() if "." in str(name))
         print(f"{settings:50} {row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}] over {row['seeds']} seeds")
-    print(f"{summary['runs']} runs, {summary['found']} of them found, {len(done.failures)} failed")
+    print(f"{len(done.runs)} runs, {done.found} of them found, {len(done.failures)} failed")
     for failure in done.failures:
         print(f"failed: {failure.message}")
     print(f"table {stem}.csv")
