@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from heedful.studies.corpora import beside_the_paper, corpus_statistics, table_1, table_1_as_printed
-from heedful.studies.statistics import print_statistics
+from heedful.cli.data import print_statistics
 from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.tokenize import Tokenizer
 

@@ -10,6 +10,7 @@ import typer
 from heedful.cli.options import DATA, FILES, Json, print_json, with_settings
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import TaskID
 
     from heedful.config import RunSettings
@@ -49,7 +50,7 @@ def data_stats(settings: "RunSettings", as_json: Json = False) -> None:
         print_statistics(statistics)
 
 
-def print_statistics(statistics: dict[str, Any]) -> None:
+def print_statistics(statistics: dict[str, Any], console: "Console | None" = None) -> None:
     """One column per split, one line per class; and beside the paper's row, with the reasons below."""
     import pandas as pd
     from rich.console import Console
@@ -57,7 +58,7 @@ def print_statistics(statistics: dict[str, Any]) -> None:
 
     from heedful.report.terminal import grid, printable
 
-    screen = Console()
+    screen = console or Console()
     splits = statistics["splits"]
     lines: dict[str, list[str]] = {"texts": [f"{split['texts']:,}" for split in splits.values()]}
     for number, name in enumerate(statistics["classes"]):
