@@ -49,7 +49,7 @@ def test_a_batched_trace_equals_the_trace_of_each_document_alone(
 def test_the_trace_gives_the_models_own_logits_in_order(corpus: Corpus, encoder: str) -> None:
     model = quick(corpus, encoder)
     found = trace(model, corpus.test)
-    expected = model.double()(corpus.test.batch(torch.arange(len(corpus.test))))
+    expected = model.double()(corpus.test.batch(torch.arange(len(corpus.test)))).logits
     torch.testing.assert_close(found.logits, expected.detach(), atol=1e-10, rtol=0)
     assert found.labels is not None
     assert found.labels.tolist() == corpus.test.labels.tolist()

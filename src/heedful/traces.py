@@ -122,10 +122,10 @@ class Trace:
         >>> trace.attention_weights.tolist(), trace.logits.tolist()
         ([0.5, 0.5], [[0.0, 2.0]])
         """
-        starts = _offsets(offsets)
+        starts = checked_offsets(offsets)
         polarity, shift = _two_columns(_floats("polarity_scores", polarity_scores), _floats("bias", bias))
         _check_shapes(starts, polarity, shift)
-        scores, weights = _attention(starts, attention_scores, attention_weights)
+        scores, weights = checked_attention(starts, attention_scores, attention_weights)
         names = tuple(class_names) if class_names is not None else tuple(str(k) for k in range(len(shift)))
         _check_length("class_names", len(names), "class", len(shift))
         if units is not None:
@@ -317,7 +317,7 @@ def _whole_numbers(values: Array, sentence: str) -> Int[Tensor, " numbers"]:
     return torch.from_numpy(raw.astype(np.int64))
 
 
-def _offsets(values: Array) -> Int[Tensor, " bounds"]:
+def checked_offsets(values: Array) -> Int[Tensor, " bounds"]:
     sentence = "offsets must be whole numbers, one more than there are instances, starting with 0."
     starts = _whole_numbers(values, sentence)
     if len(starts) < 2:
@@ -362,7 +362,7 @@ def _check_length(name: str, got: int, of: str, expected: int) -> None:
         raise TraceError(f"{name} must have one entry per {of}: expected {expected}, got {got}.")
 
 
-def _attention(starts: Tensor, scores: Array | None, weights: Array | None) -> tuple[Tensor, Tensor]:
+def checked_attention(starts: Tensor, scores: Array | None, weights: Array | None) -> tuple[Tensor, Tensor]:
     if scores is None and weights is None:
         raise TraceError("Give attention_scores, or attention_weights where the scores are not known.")
     if scores is None:

@@ -88,7 +88,7 @@ def word_weights(model: Classifier, split: Split, instance: int) -> WordWeights:
     assert batch.sentences is not None
     return WordWeights(
         spans=split.spans(instance),
-        weights=exact.word_weights(batch.to(model.embedding.device)).cpu(),
+        weights=exact.word_units(batch.to(model.embedding.device)).attention_weights.cpu(),
         sentences=segments_of(batch.sentences.bounds),
     )
 

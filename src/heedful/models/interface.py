@@ -1,18 +1,21 @@
-"""What a classifier reads and says: texts as numbers, and numbers as classes."""
+"""What a classifier takes and says: texts as numbers, numbers as classes, and attention weights from elsewhere."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from heedful.errors import InputError
 from heedful.notebook import counted, listed, short
 from heedful.text.corpus import Split
-from heedful.text.ragged import lengths_of
+from heedful.text.ragged import lengths_of, positions_of
 from heedful.text.readers import writable
 from heedful.text.tokenize import Tokenizer
 from heedful.text.vocabulary import Vocabulary
+from heedful.traces import Array, checked_attention, checked_offsets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +36,14 @@ class Interface:
         """
         if isinstance(texts, Split):
             return texts
-        found = _strings(texts)
-        tokens = self.tokenizer.encode(found, self.vocabulary)
+        strings = _strings(texts)
+        tokens = self.tokenizer.encode(strings, self.vocabulary)
         empty = (lengths_of(tokens.offsets) == 0).nonzero()
         if len(empty):
-            which = (
-                "this one has none." if len(found) == 1 else f"{_place(int(empty[0]), found)} has none. Leave it out."
-            )
+            alone = len(strings) == 1
+            which = "this one has none." if alone else f"{_place(int(empty[0]), strings)} has none. Leave it out."
             raise InputError(f"A text needs at least one word; {which}")
-        return Split(texts=found, labels=torch.zeros(len(found), dtype=torch.int64), tokens=tokens)
+        return Split(texts=strings, labels=torch.zeros(len(strings), dtype=torch.int64), tokens=tokens)
 
 
 def _strings(texts: object) -> list[str]:
@@ -52,14 +54,45 @@ def _strings(texts: object) -> list[str]:
             "Expected a list of texts, one text, or a split of a corpus (such as corpus.test); got "
             f"{type(texts).__name__}. Give strings; of a table, its column of texts."
         )
-    found = list(texts)
-    wrong = next((number for number, text in enumerate(found) if not isinstance(text, str)), None)
+    entries = list(texts)
+    wrong = next((number for number, text in enumerate(entries) if not isinstance(text, str)), None)
     if wrong is not None:
-        raise InputError(f"Every text must be a string; {_place(wrong, found)} is none. Leave it out.")
-    if not found:
+        raise InputError(f"Every text must be a string; {_place(wrong, entries)} is none. Leave it out.")
+    if not entries:
         raise InputError("Expected at least one text, got an empty list.")
-    return [str(writable(text)) for text in found]
+    return [str(writable(text)) for text in entries]
 
 
 def _place(number: int, texts: Sequence[object]) -> str:
     return f"number {number} (the first is 0), {short(repr(texts[number]))},"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenWeights:
+    """Attention weights from elsewhere, one for every unit of every instance of a split; one in each instance.
+
+    Those of another model are `GivenWeights.from_arrays(offsets=trace.offsets, weights=trace.attention_weights)`.
+    """
+
+    offsets: Int[Tensor, " bounds"]
+    weights: Float[Tensor, " units"]
+
+    @classmethod
+    def from_arrays(cls, *, offsets: Array, weights: Array) -> "GivenWeights":
+        """Checked as those of a trace are: not negative, and they sum to one in each instance."""
+        starts = checked_offsets(offsets)
+        return cls(offsets=starts, weights=checked_attention(starts, None, weights)[1])
+
+    def of(self, instances: Int[Tensor, " documents"], offsets: Int[Tensor, " bounds"]) -> Float[Tensor, " units"]:
+        """The weights of some instances, whose units begin at these offsets."""
+        rows, expected, held = instances.cpu(), lengths_of(offsets).cpu(), lengths_of(self.offsets)
+        if int(rows.max()) >= len(held):
+            raise InputError(f"There are weights for {len(held):,} instances, none for number {int(rows.max())}.")
+        wrong = (held[rows] != expected).nonzero().squeeze(1)
+        if len(wrong):
+            first = int(wrong[0])
+            raise InputError(
+                f"Give one weight for every unit of the final attention: instance {int(rows[first])} has "
+                f"{int(expected[first])} units and {int(held[rows[first]])} weights."
+            )
+        return self.weights[positions_of(self.offsets, rows)].to(offsets.device)

@@ -26,9 +26,8 @@ from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, 
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.errors import ConfigError, InputError
 from heedful.files import replacing
-from heedful.models.attention import AdditiveAttention
 from heedful.models.classifier import Classifier
-from heedful.models.encoders import AffineEncoder
+from heedful.models.layers import AdditiveAttention, AffineEncoder
 from heedful.text.corpus import Corpus, Split
 from heedful.training.events import Event, StepDone
 

@@ -44,7 +44,7 @@ from heedful.text import synthetic
 from heedful.text.corpus import Corpus
 from heedful.training.events import EpochDone, Event, StepDone
 from heedful.training.loop import train
-from heedful.training.metrics import evaluate
+from heedful.training.objectives import evaluate
 from heedful.version import RESULTS_VERSION
 
 FORMAT = 1
