@@ -8,7 +8,7 @@ Two classes have one output s and the logits (0, s), so that cross-entropy is th
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,13 +20,12 @@ from torch import Tensor, nn
 
 from heedful.config import ModelSettings
 from heedful.errors import InputError
-from heedful.models.interface import GivenWeights
 from heedful.models.interface import Interface as Interface
 from heedful.models.kernels import distinct_tokens, drop, gather_rows, pool_attention
 from heedful.models.layers import ATTENTIONS, ENCODERS, AffineEncoder, Attention, Encoder, uniform
 from heedful.notebook import counted, listed, pairs, panel
 from heedful.text.corpus import Split
-from heedful.text.ragged import Batch, in_order, lengths_of, segment_softmax, segments_of
+from heedful.text.ragged import Batch, in_order, lengths_of, positions_of, segment_softmax, segments_of
 from heedful.text.vectors import Vectors
 from heedful.traces import Trace
 
@@ -35,7 +34,7 @@ UNITS_AT_ONCE = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Units:
+class AttendedUnits:
     """What an attention weighs: unit j has row `index[j]` of the hidden vectors and scores, which equal tokens share.
 
     Weights are differentiable, and computed when they are asked for: the pooled vectors do not need them.
@@ -45,11 +44,13 @@ class Units:
     scores: Float[Tensor, " rows"]
     index: Int[Tensor, " units"]
     offsets: Int[Tensor, " bounds"]
+    imposed: Float[Tensor, " units"] | None = None
+    """Scores from elsewhere, which take the place of the attention's own and do not learn."""
 
     @property
     def attention_scores(self) -> Float[Tensor, " units"]:
         """a_j of every unit."""
-        return self.scores[self.index]
+        return self.scores[self.index] if self.imposed is None else self.imposed
 
     @cached_property
     def attention_weights(self) -> Float[Tensor, " units"]:
@@ -58,14 +59,10 @@ class Units:
 
     def pooled(self) -> Float[Tensor, "documents hidden"]:
         """h = Σ α_j h_j of each document."""
-        return pool_attention(self.hidden, self.scores, self.index, self.offsets)
-
-    def with_scores(self, scores: Float[Tensor, " units"]) -> "Units":
-        """The same units with scores that are not the attention's, and do not learn."""
-        rows = torch.arange(len(self.index), device=self.index.device)
-        return Units(
-            hidden=self.hidden[self.index], scores=scores.to(self.scores).detach(), index=rows, offsets=self.offsets
-        )
+        if self.imposed is None:
+            return pool_attention(self.hidden, self.scores, self.index, self.offsets)
+        each = torch.arange(len(self.index), device=self.index.device)
+        return pool_attention(self.hidden[self.index], self.imposed, each, self.offsets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +70,7 @@ class Output:
     """What a classifier makes of a batch: its logits, and the units with the attention that led to them."""
 
     logits: Float[Tensor, "documents classes"]
-    units: Units
+    units: AttendedUnits
 
 
 class Classifier(nn.Module, ABC):
@@ -107,7 +104,7 @@ class Classifier(nn.Module, ABC):
         """Make the encoders and attentions."""
 
     @abstractmethod
-    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> Units:
+    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         """The units of the final attention, with the scores that it gives them. A generator draws dropout masks."""
 
     @property
@@ -125,9 +122,9 @@ class Classifier(nn.Module, ABC):
         return len(self.interface.class_names)
 
     def forward(
-        self, batch: Batch, generator: torch.Generator | None = None, *, weights: GivenWeights | None = None
+        self, batch: Batch, generator: torch.Generator | None = None, *, weights: Trace | None = None
     ) -> Output:
-        """Logits of each document, and its attention. Weights that are given take the place of the model's own.
+        """Logits of each document, and its attention. Those of a trace that is given take the place of its own.
 
         A generator draws dropout masks, of words, sentences, documents and logits in this order; without one nothing is
         dropped.
@@ -141,21 +138,21 @@ class Classifier(nn.Module, ABC):
         return Output(logits=drop(logits, settings.logit_dropout, generator), units=units)
 
     def units(
-        self, batch: Batch, generator: torch.Generator | None = None, *, weights: GivenWeights | None = None
-    ) -> Units:
-        """The units of the final attention, with its own scores or the logarithms of weights that are imposed."""
+        self, batch: Batch, generator: torch.Generator | None = None, *, weights: Trace | None = None
+    ) -> AttendedUnits:
+        """The units of the final attention, with its own scores or those that are imposed."""
         units = self.own_units(batch, generator)
-        scores = self._imposed_scores(batch, units.offsets, weights)
-        return units if scores is None else units.with_scores(scores)
+        imposed = self._imposed_scores(batch, units.offsets, weights)
+        return units if imposed is None else replace(units, imposed=imposed.to(units.scores))
 
     @torch.no_grad()
     def _imposed_scores(
-        self, batch: Batch, offsets: Int[Tensor, " bounds"], weights: GivenWeights | None
+        self, batch: Batch, offsets: Int[Tensor, " bounds"], weights: Trace | None
     ) -> Float[Tensor, " units"] | None:
-        """log α of given and of uniform weights, a of the frozen initial model, nothing where attention is learned."""
+        """a of another trace or of the frozen initial model, log α of uniform weights, none where they are learned."""
         kind = self.settings.attention_weights
         if weights is not None:
-            return weights.of(batch.instances, offsets).log()
+            return _scores_of(weights, batch.instances, offsets)
         if kind == "given":
             raise InputError("This model was trained with attention weights from elsewhere: give those of these texts.")
         if kind == "uniform":
@@ -163,16 +160,14 @@ class Classifier(nn.Module, ABC):
         return None if self.initial is None else self.initial.own_units(batch).attention_scores
 
     def unit_scores(
-        self, batch: Batch, *, weights: GivenWeights | None = None
+        self, batch: Batch, *, weights: Trace | None = None
     ) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
         """Attention score a_j and polarity scores z_j of every unit of the final attention, without dropout.
 
         Equal tokens have equal scores, to the last bit, where no encoder sees their neighbours.
         """
-        units = self.own_units(batch)
-        imposed = self._imposed_scores(batch, units.offsets, weights)
-        scores = units.attention_scores if imposed is None else imposed.to(units.scores)
-        return scores, self.class_scores(units.hidden)[units.index]
+        units = self.units(batch, weights=weights)
+        return units.attention_scores, self.class_scores(units.hidden)[units.index]
 
     def class_scores(self, vectors: Float[Tensor, "units hidden"]) -> Float[Tensor, "units classes"]:
         """Wᵀh per class: the logits of a document vector but for the bias, the polarity scores of a hidden vector."""
@@ -207,17 +202,17 @@ class Classifier(nn.Module, ABC):
             embedded, index = embedded[index], torch.arange(len(index), device=index.device)
         return drop(embedded, self.settings.dropout, generator), index
 
-    def predict(self, texts: Split | Iterable[str], *, weights: GivenWeights | None = None) -> list[str]:
+    def predict(self, texts: Split | Iterable[str], *, weights: Trace | None = None) -> list[str]:
         """The name of the most probable class of each text, in their order; of equal classes the first.
 
         texts: a list of strings, one string (as a list of one), or a split of the corpus.
-        weights: attention weights to use instead of the model's own; None uses its own.
+        weights: another trace of these texts, whose attention weights take the place of the model's own.
         """
         numbers = self.exact_trace(self.interface.read(texts), weights=weights).predictions.tolist()
         return [self.interface.class_names[number] for number in numbers]
 
     def predict_proba(
-        self, texts: Split | Iterable[str], *, weights: GivenWeights | None = None
+        self, texts: Split | Iterable[str], *, weights: Trace | None = None
     ) -> Float[np.ndarray, "texts classes"]:
         """The probability of each class for each text, [texts, classes], columns as in `interface.class_names`.
 
@@ -231,20 +226,18 @@ class Classifier(nn.Module, ABC):
         *,
         labels: Int[Tensor, " instances"] | None = None,
         units: Sequence[str] | None = None,
-        weights: GivenWeights | None = None,
+        weights: Trace | None = None,
     ) -> Trace:
         """What the model does on every document of a split, from a float64 copy of its parameters.
 
         Batch by batch with a contextual encoder; otherwise all at once, so that equal tokens tie to the last bit.
         """
         exact = copy.deepcopy(self).double().eval()
-        most = UNITS_AT_ONCE if self.contextual else int(split.offsets[-1])
-        parts = []
+        rows = in_order(split.lengths, UNITS_AT_ONCE if self.contextual else int(split.offsets[-1]))
         with torch.no_grad():
-            for rows in in_order(split.lengths, most):
-                batch = split.batch(rows, sentences=self.hierarchical).to(self.embedding.device)
-                parts.append([scores.cpu() for scores in exact.unit_scores(batch, weights=weights)])
-        attention, polarity = (torch.cat(scores) for scores in zip(*parts, strict=True))
+            batches = (split.batch(some, sentences=self.hierarchical).to(self.embedding.device) for some in rows)
+            scores = [exact.unit_scores(batch, weights=weights) for batch in batches]
+        attention, polarity = (torch.cat(parts).cpu() for parts in zip(*scores, strict=True))
         return Trace.from_arrays(
             offsets=split.sentences.offsets if self.hierarchical else split.offsets,
             attention_scores=attention,
@@ -296,10 +289,10 @@ class FlatClassifier(Classifier):
     def contextual(self) -> bool:
         return self.encoder.contextual
 
-    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> Units:
+    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         embedded, index = self._embed(batch, generator, apart=self.contextual)
         hidden = self.encoder(embedded, batch.offsets)
-        return Units(hidden=hidden, scores=self.attention(hidden), index=index, offsets=batch.offsets)
+        return AttendedUnits(hidden=hidden, scores=self.attention(hidden), index=index, offsets=batch.offsets)
 
 
 class HierarchicalClassifier(Classifier):
@@ -313,19 +306,38 @@ class HierarchicalClassifier(Classifier):
     def contextual(self) -> bool:
         return True
 
-    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> Units:
+    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         sentences = drop(self.word_units(batch, generator).pooled(), self.settings.sentence_dropout, generator)
         assert batch.sentences is not None
         hidden = self.encoder(sentences, batch.sentences.offsets)
         index = torch.arange(len(hidden), device=hidden.device)
-        return Units(hidden=hidden, scores=self.attention(hidden), index=index, offsets=batch.sentences.offsets)
+        return AttendedUnits(hidden=hidden, scores=self.attention(hidden), index=index, offsets=batch.sentences.offsets)
 
-    def word_units(self, batch: Batch, generator: torch.Generator | None = None) -> Units:
+    def word_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         """The words of every sentence: the units of the first attention."""
         assert batch.sentences is not None, "a hierarchical model needs batches with sentences"
         embedded, index = self._embed(batch, generator, apart=self.word_encoder.contextual)
         hidden = self.word_encoder(embedded, batch.sentences.bounds)
-        return Units(hidden=hidden, scores=self.word_attention(hidden), index=index, offsets=batch.sentences.bounds)
+        return AttendedUnits(
+            hidden=hidden, scores=self.word_attention(hidden), index=index, offsets=batch.sentences.bounds
+        )
+
+
+def _scores_of(
+    trace: Trace, instances: Int[Tensor, " documents"], offsets: Int[Tensor, " bounds"]
+) -> Float[Tensor, " units"]:
+    """The attention scores of some instances of a trace, whose units must be those that begin at these offsets."""
+    rows, units = instances.cpu(), lengths_of(offsets).cpu()
+    if int(rows.max()) >= len(trace):
+        raise InputError(f"The trace has {counted(len(trace), 'instance')}, none with number {int(rows.max())}.")
+    wrong = (trace.lengths[rows] != units).nonzero()
+    if len(wrong):
+        first = int(wrong[0])
+        raise InputError(
+            f"The trace whose weights are taken must be of the same units; instance {int(rows[first])} has "
+            f"{int(trace.lengths[rows[first]])} there and {int(units[first])} here."
+        )
+    return trace.attention_scores[positions_of(trace.offsets, rows)].to(offsets.device)
 
 
 def make_classifier(

@@ -1,21 +1,18 @@
-"""What a classifier takes and says: texts as numbers, numbers as classes, and attention weights from elsewhere."""
+"""What a classifier reads and says: texts as numbers, and numbers as classes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from heedful.errors import InputError
 from heedful.notebook import counted, listed, short
 from heedful.text.corpus import Split
-from heedful.text.ragged import lengths_of, positions_of
+from heedful.text.ragged import lengths_of
 from heedful.text.readers import writable
 from heedful.text.tokenize import Tokenizer
 from heedful.text.vocabulary import Vocabulary
-from heedful.traces import Array, checked_attention, checked_offsets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,34 +62,3 @@ def _strings(texts: object) -> list[str]:
 
 def _place(number: int, texts: Sequence[object]) -> str:
     return f"number {number} (the first is 0), {short(repr(texts[number]))},"
-
-
-@dataclass(frozen=True, kw_only=True)
-class GivenWeights:
-    """Attention weights from elsewhere, one for every unit of every instance of a split; one in each instance.
-
-    Those of another model are `GivenWeights.from_arrays(offsets=trace.offsets, weights=trace.attention_weights)`.
-    """
-
-    offsets: Int[Tensor, " bounds"]
-    weights: Float[Tensor, " units"]
-
-    @classmethod
-    def from_arrays(cls, *, offsets: Array, weights: Array) -> "GivenWeights":
-        """Checked as those of a trace are: not negative, and they sum to one in each instance."""
-        starts = checked_offsets(offsets)
-        return cls(offsets=starts, weights=checked_attention(starts, None, weights)[1])
-
-    def of(self, instances: Int[Tensor, " documents"], offsets: Int[Tensor, " bounds"]) -> Float[Tensor, " units"]:
-        """The weights of some instances, whose units begin at these offsets."""
-        rows, expected, held = instances.cpu(), lengths_of(offsets).cpu(), lengths_of(self.offsets)
-        if int(rows.max()) >= len(held):
-            raise InputError(f"There are weights for {len(held):,} instances, none for number {int(rows.max())}.")
-        wrong = (held[rows] != expected).nonzero().squeeze(1)
-        if len(wrong):
-            first = int(wrong[0])
-            raise InputError(
-                f"Give one weight for every unit of the final attention: instance {int(rows[first])} has "
-                f"{int(expected[first])} units and {int(held[rows[first]])} weights."
-            )
-        return self.weights[positions_of(self.offsets, rows)].to(offsets.device)

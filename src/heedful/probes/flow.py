@@ -77,6 +77,10 @@ def parameters_of(model: Classifier) -> Parameters:
         )
     if model.settings.attention_bias or model.settings.readout_bias:
         raise InputError("Flow terms are those of Sun & Lu 2020, whose models have no biases; this one has.")
+    if model.settings.attention_weights != "learned":
+        raise InputError(
+            f"Flow terms are those of learned attention; this model's is {model.settings.attention_weights}."
+        )
     encoder, attention = model.encoder, model.attention
     return Parameters(
         embedding=model.embedding.detach().double(),

@@ -15,10 +15,11 @@ from torch import Tensor
 from heedful.config import ModelSettings, TrainingSettings
 from heedful.errors import ConfigError
 from heedful.models.classifier import Classifier
-from heedful.models.interface import GivenWeights, Interface
+from heedful.models.interface import Interface
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch, bucketed, shuffled
 from heedful.text.vectors import Vectors, initial_vectors
+from heedful.traces import Trace
 from heedful.training.events import EpochDone, Event, Observer, StepDone
 from heedful.training.objectives import Objective, alignment_penalty, cross_entropy, evaluate
 from heedful.training.optimizers import clip_gradients, make_dense
@@ -33,7 +34,7 @@ def fit(
     *,
     structure: str = "flat",
     attention: str = "dot",
-    attention_weights: str | Mapping[str, GivenWeights] = "learned",
+    attention_weights: str | Mapping[str, Trace] = "learned",
     encoder: str = "none",
     score_scale: float = 10.0,
     embedding_size: int = 100,
@@ -85,8 +86,7 @@ def fit(
         structure: "flat" attends to the words of a text, "hierarchical" to those of each sentence, then to sentences.
         attention: "dot" scores a = hᵀV/λ, "additive" a = tanh(M h)ᵀV/λ.
         attention_weights: "learned"; "uniform", all alike; "frozen", as the first values give them, however the rest is
-            trained; or given for every text of both splits, {"train": …, "dev": …}, each `GivenWeights`
-            (`heedful.models.interface`), such as those of another model. Of sentences in a hierarchical model.
+            trained; or those of another model, its traces {"train": …, "dev": …} of both splits.
         encoder: "none" h = e, "affine" h = M e; "lstm", "gru" and "conv" also see a word's neighbours.
         score_scale: λ, a divisor; 10 is √d for the default size and keeps scores of order one.
         embedding_size: d, the numbers per word.
@@ -152,7 +152,7 @@ def train(
     model: ModelSettings,
     training: TrainingSettings,
     *,
-    weights: Mapping[str, GivenWeights] | None = None,
+    weights: Mapping[str, Trace] | None = None,
     objective: Objective = cross_entropy,
     vectors: Vectors | None = None,
     observers: Sequence[Observer] = (),
@@ -201,7 +201,7 @@ def _run_epoch(
     split: Split,
     training: TrainingSettings,
     objective: Objective,
-    weights: GivenWeights | None,
+    weights: Trace | None,
     observers: Sequence[Observer],
 ) -> float:
     """One pass over the training split; returns the mean loss."""
@@ -233,7 +233,7 @@ def training_step(
     batch: Batch,
     training: TrainingSettings,
     objective: Objective = cross_entropy,
-    weights: GivenWeights | None = None,
+    weights: Trace | None = None,
 ) -> float:
     """One update on the objective plus the alignment penalty; returns the loss without the penalty."""
     parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.models.classifier import Classifier, Output
-from heedful.models.interface import GivenWeights
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, in_order
+from heedful.traces import Trace
 
 UNITS_AT_ONCE = 100_000
 
@@ -43,7 +43,7 @@ class Quality:
 
 
 @torch.no_grad()
-def evaluate(model: Classifier, split: Split, weights: GivenWeights | None = None) -> Quality:
+def evaluate(model: Classifier, split: Split, weights: Trace | None = None) -> Quality:
     """Cross-entropy and accuracy of the model as it is, in its own precision."""
     loss = right = 0.0
     for rows in in_order(split.lengths, UNITS_AT_ONCE):
