@@ -27,6 +27,8 @@ from heedful.training.state import TrainingState
 from tests.models.test_classifier import make_batch, make_model
 from tests.models.test_hierarchical import documents_of_sentences
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUICK: dict[str, Any] = {"embedding_size": 8, "hidden_size": 6, "epochs": 3, "batch_size": 10, "learning_rate": 0.2}
 BOTH = pytest.mark.parametrize("structure", ["flat", "hierarchical"])
 EVERY = pytest.mark.parametrize("encoder", ENCODERS)

@@ -3,7 +3,6 @@
 What is dropped where is checked twice: every mask against the literal pass, and by hand on a model of one feature.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,10 +14,11 @@ from heedful.models.classifier import Classifier, FlatClassifier, HierarchicalCl
 from heedful.models.layers import ConvEncoder
 from heedful.studies.serrano2019.runs import MODELS
 from heedful.text.ragged import offsets_of
-from heedful.training.loop import limited_threads
 from tests.models.test_classifier import make_model
 from tests.models.test_hierarchical import documents_of_sentences
 from tests.oracles.classifiers import Dropouts, literal_logits
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 DOCUMENTS = [[[1, 2, 2], [5]], [[3, 1, 4, 1, 5, 9]], [[9], [9, 2], [6, 5, 3]], [[7]]]
 
@@ -28,13 +28,6 @@ SEEDS = range(3)
 
 six_models = pytest.mark.parametrize("name", MODELS)
 two_and_three = pytest.mark.parametrize("classes", [2, 3])
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """For a few numbers, threads cost more than they give."""
-    with limited_threads(1):
-        yield
 
 
 def small(name: str, classes: int = 3, **changes: Any) -> Classifier:

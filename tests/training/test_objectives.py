@@ -23,6 +23,8 @@ from tests.models.test_classifier import make_batch, make_model
 from tests.models.test_hierarchical import documents_of_sentences
 from tests.oracles.classifiers import encode
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 DOCUMENTS = [[[1, 2, 2], [5]], [[3, 1, 4, 1, 5]], [[6], [6, 2], [6, 5, 3]]]
 INSTANCES = [4, 0, 2]
 """Which rows of the split the documents are."""
