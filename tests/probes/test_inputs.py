@@ -41,7 +41,7 @@ def a_model(structure: str, encoder: str, classes: int = 3, seed: int = 3) -> Cl
         model.embedding.normal_(0, 2, generator=generator)
         model.readout_weight.normal_(0, 3, generator=generator)
         assert model.readout_bias is not None
-        usual = torch.stack([model(as_batch(document))[0] for document in documents(20, seed=9)]).mean(0)
+        usual = torch.stack([model(as_batch(document)).logits[0] for document in documents(20, seed=9)]).mean(0)
         model.readout_bias.sub_(usual - 0.3 * torch.randn(classes, generator=generator))  # no class is favoured much
     return model
 
@@ -83,14 +83,14 @@ def literal_flips(model: Classifier, found: Documents, order: list[list[int]], m
     flips: list[int | None] = []
     for document, units in zip(found, order, strict=True):
         parts = document if model.hierarchical else [[word] for line in document for word in line]
-        before = int(model(as_batch(parts)).argmax())
+        before = int(model(as_batch(parts)).logits.argmax())
         flips.append(None)
         for count in range(1, len(parts) + 1):
             gone = set(units[:count])
             left = [[0] * len(part) if place in gone else part for place, part in enumerate(parts)]
             if mode == "delete":
                 left = [part for place, part in enumerate(parts) if place not in gone]
-            after = int(model(as_batch(left)).argmax()) if left else int(model.bias().argmax())
+            after = int(model(as_batch(left)).logits.argmax()) if left else int(model.bias().argmax())
             if after != before:
                 flips[-1] = count
                 break
@@ -192,11 +192,11 @@ def test_with_a_grid_the_first_look_that_shows_a_flip_counts(spacing: str) -> No
     model = model.double()
     for document, order, erased in zip(found, orders(model, split, "attention"), counts(table), strict=True):
         words = [word for line in document for word in line]
-        before = int(model(as_batch([words])).argmax())
+        before = int(model(as_batch([words])).logits.argmax())
         shown = None
         for size in Grid(steps=3, spacing=spacing).sizes(len(words)):
             left = [word for place, word in enumerate(words) if place not in order[:size]]
-            after = int(model(as_batch([left])).argmax()) if left else int(model.bias().argmax())
+            after = int(model(as_batch([left])).logits.argmax()) if left else int(model.bias().argmax())
             shown = size if shown is None and after != before else shown
         assert erased == shown
 
