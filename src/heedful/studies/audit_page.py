@@ -15,12 +15,12 @@ from heedful.figures.dynamics import attention_over_time
 from heedful.figures.style import brief, house_style, inline_svg, save_figure
 from heedful.figures.tokens import (
     MOST_CLASSES,
+    learning_curves,
     polarity_against_attention,
     polarity_names,
     scores_by_rank,
     weights_by_group,
 )
-from heedful.figures.training import learning_curves
 from heedful.pipeline import Run, environment
 from heedful.report.page import Part, Picture, Report
 from heedful.report.strips import Example, make_example, telling_instances, word_pieces

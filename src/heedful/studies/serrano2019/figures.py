@@ -10,8 +10,15 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from heedful.figures.erasure import Grid, erased_boxes, excess_curves, in_grid
-from heedful.figures.single_erasure import divergence_clouds, flip_matrices, negative_counts
+from heedful.figures.erasure import (
+    Grid,
+    divergence_clouds,
+    erased_boxes,
+    excess_curves,
+    flip_matrices,
+    in_grid,
+    negative_counts,
+)
 from heedful.studies.serrano2019.facts import MODELS, over_half
 from heedful.studies.serrano2019.tables import table_2
 from heedful.studies.study import Captioned

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from heedful.analysis.tokens import as_printed
-from heedful.figures.scores import ScorePanel, score_grid
-from heedful.figures.tokens import polarity_names, weights_by_group
+from heedful.figures.tokens import ScorePanel, polarity_names, score_grid, weights_by_group
 from heedful.studies.sun2020.runs import Cell, Runs, called
 
 
