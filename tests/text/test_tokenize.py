@@ -2,11 +2,12 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from heedful.errors import DataError, UnknownName
 from heedful.text.corpus import build_corpus
 from heedful.text.tokenize import UNKNOWN, Tokenizer, Tokens, UnknownToken, Vocabulary, sentence_starts
+
+from tests import strategies
 
 NOTHING = Vocabulary.of([])
 
@@ -94,7 +95,7 @@ def test_more_texts_than_a_chunk_keep_their_order() -> None:
     assert tokens.numbers.tolist() == list(range(1, 1301))
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), st.booleans())
+@given(strategies.texts, strategies.flags)
 def test_spans_lie_in_the_text_in_order_and_leave_only_white_space_out(text: str, lowercase: bool) -> None:
     spans = Tokenizer("words", lowercase).encode([text], NOTHING).spans.tolist()
     place = 0

@@ -11,8 +11,8 @@ from heedful.cli.options import Json, print_json
 if TYPE_CHECKING:
     import pandas as pd
 
-    from heedful.studies.calibration.judge import Calibration
-    from heedful.studies.calibration.world import World
+    from heedful.studies.calibration.judging import Calibration
+    from heedful.studies.calibration.worlds import World
 
 TITLES: Mapping[str, str] = {
     "confusion": "The answer where attention is planted",
@@ -47,14 +47,14 @@ def calibrate(
     texts; words in bursts or not, with or without a bias; 200, 2,000 and 20,000 texts. And models that are trained on
     noise, on copies of noise, on words of their classes, and on one word of each class.
     """
-    from heedful.studies.calibration import plan
-    from heedful.studies.calibration.confusion import calibration_tables
-    from heedful.studies.tables import save_table
+    from heedful.studies.calibration import worlds
+    from heedful.studies.calibration.judging import calibration_tables
+    from heedful.report.exports import save_table
 
     given = {"sizes": tuple(sizes)} if sizes else {}
-    planted = _judged("judging planted worlds", plan.worlds(seeds=seeds, first=first, **given), workers)
+    planted = _judged("judging planted worlds", worlds.worlds(seeds=seeds, first=first, **given), workers)
     grown = (
-        _judged("training and judging", plan.trained_worlds(seeds=seeds, first=first, **given), workers)
+        _judged("training and judging", worlds.trained_worlds(seeds=seeds, first=first, **given), workers)
         if trained
         else None
     )
@@ -70,7 +70,7 @@ def calibrate(
 
 def _judged(title: str, wanted: "Sequence[World]", workers: int | None) -> "Calibration":
     from heedful.cli.progress import counting
-    from heedful.studies.calibration.judge import calibrate as judge
+    from heedful.studies.calibration.judging import calibrate as judge
 
     with counting(title) as watch:
         return judge(wanted, workers=workers, watch=watch)
@@ -79,7 +79,7 @@ def _judged(title: str, wanted: "Sequence[World]", workers: int | None) -> "Cali
 def _print(tables: "Mapping[str, pd.DataFrame]") -> None:
     from rich.console import Console
 
-    from heedful.studies.calibration.confusion import shown_confusion
+    from heedful.studies.calibration.judging import shown_confusion
 
     console = Console(highlight=False, width=max(Console().width, WIDTH))
     for name, title in TITLES.items():

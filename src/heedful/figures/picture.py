@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
-from heedful.figures.style import house_style
+from heedful.figures.style import SOFT, house_style
 from heedful.files import replacing
 
 Tables = Mapping[str, pd.DataFrame]
@@ -121,5 +121,5 @@ def _content(canvas: Canvas, ending: str) -> bytes:
 
 def _headed(canvas: Canvas, words: str) -> Canvas:
     with house_style():
-        canvas.suptitle(words, fontsize=9, color="#5b6675")  # above: a legend may stand below
+        canvas.suptitle(words, fontsize=9, color=SOFT)  # above: a legend may stand below
     return canvas

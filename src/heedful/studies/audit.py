@@ -18,12 +18,12 @@ from heedful.figures.picture import Figure, Picture
 from heedful.figures.style import brief
 from heedful.figures.tokens import (
     MOST_CLASSES,
+    learning_curves,
     polarity_against_attention,
     polarity_names,
     scores_by_rank,
     weights_by_group,
 )
-from heedful.figures.training import learning_curves
 from heedful.notebook import counted
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.probes.recording import SCORES as MOMENTS

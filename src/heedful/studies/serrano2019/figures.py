@@ -9,8 +9,14 @@ from collections.abc import Callable
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
-from heedful.figures.erasure import Grid, erased_boxes, excess_curves
-from heedful.figures.single_erasure import divergence_clouds, flip_matrices, negative_counts
+from heedful.figures.erasure import (
+    Grid,
+    divergence_clouds,
+    erased_boxes,
+    excess_curves,
+    flip_matrices,
+    negative_counts,
+)
 from heedful.papers.serrano2019 import MODELS, over_half
 from heedful.studies.serrano2019.runs import called
 from heedful.studies.serrano2019.tables import table_2

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure as Canvas
 
 from heedful.analysis.tokens import as_printed
 from heedful.figures import dynamics
-from heedful.figures.scores import ScorePanel, score_grid
-from heedful.figures.tokens import polarity_names, weights_by_group
+from heedful.figures.tokens import ScorePanel, polarity_names, score_grid, weights_by_group
 from heedful.studies.study import Frames, StudyFigure
 from heedful.studies.sun2020.runs import Cell, called
 from heedful.studies.sun2020.tables import last_moment
