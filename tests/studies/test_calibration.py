@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.analysis.separation import matched_separation
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS
-from heedful.claims.scores import matched_separation
 from heedful.studies.calibration import judge, plan
 from heedful.studies.calibration.case import NEAR, Truth, claim_truth, question_truth
 from heedful.studies.calibration.confusion import calibration_tables, confusion, shown_confusion, wrong

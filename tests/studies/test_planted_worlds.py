@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
+from heedful.analysis.separation import matched_separation, separation
 from heedful.analysis.statistics import area
-from heedful.claims.scores import matched_separation, separation
 from heedful.errors import ConfigError
 from heedful.studies.calibration.case import Case
 from heedful.studies.calibration.evidence import population

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from heedful.analysis.erasure import first_flips, single_erasure
+from heedful.analysis.flips import FLIP_COLUMNS, MEASURED, SINGLE_COLUMNS, TOPS, in_front, measure
 from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.statistics import share
 from heedful.claims.erasure import OF_ONE_MODEL
@@ -19,8 +20,8 @@ from heedful.files import write_json
 from heedful.pipeline import Run
 from heedful.store import FORMAT
 from heedful.studies.erasure import erasure_tables, print_tables
+from heedful.studies.measures import measures_of
 from heedful.studies.serrano2019 import facts
-from heedful.studies.serrano2019.measures import FLIP_COLUMNS, RANKINGS, TOPS, in_front, measure, measures_of
 from heedful.studies.serrano2019.tables import (
     quality_table,
     study_tables,
@@ -47,11 +48,6 @@ HAND: dict[str, Any] = {
 flips without its second; attention, tied, takes the first and then everything, which leaves class 0. Instance 2 has one
 unit and flips with it."""
 
-SINGLE_COLUMNS = [
-    "ranking", "instance", "units", "label", "decision", "difference", "divergence_top", "divergence_other",
-    "divergence_difference", "flips_top", "flips_other",
-]  # fmt: skip
-
 
 def rows_of(table: pd.DataFrame, **where: object) -> pd.DataFrame:
     for column, value in where.items():
@@ -67,18 +63,18 @@ def test_single_erasures_of_a_hand_made_trace() -> None:
     assert attention["units"].tolist() == [3, 2]
     assert attention["decision"].tolist() == [1, 0]
     assert attention["label"].tolist() == [1, 1]
-    assert attention["difference"].tolist() == [0.25, 0.0]
-    assert attention["flips_top"].tolist() == [True, False]
-    assert attention["flips_other"].tolist() == [False, True]
-    assert rows_of(table, ranking="product")["flips_top"].tolist() == [True, True]
-    assert table["flips_other"].dtype == bool
-    assert (table["divergence_difference"] == table["divergence_top"] - table["divergence_other"]).all()
+    assert attention["delta_weight"].tolist() == [0.25, 0.0]
+    assert attention["flip_top"].tolist() == [True, False]
+    assert attention["flip_random"].tolist() == [False, True]
+    assert rows_of(table, ranking="product")["flip_top"].tolist() == [True, True]
+    assert table["flip_random"].dtype == bool
+    assert (table["delta_js"] == table["js_top"] - table["js_random"]).all()
 
 
 def test_flips_of_a_hand_made_trace() -> None:
     table = measure(Trace.from_arrays(**HAND), orders=2)["flips"]
     assert table.columns.tolist() == FLIP_COLUMNS
-    assert tuple(table["ranking"].unique()) == RANKINGS
+    assert tuple(table["ranking"].unique()) == MEASURED
     assert rows_of(table, ranking="random")["order"].tolist() == [0, 0, 0, 1, 1, 1]
     attention, minimum = (rows_of(table, ranking=name) for name in ("attention", "minimum"))
     assert attention["erased"].isna().tolist() == [False, True, False]
@@ -97,10 +93,10 @@ def test_the_frames_are_those_of_the_analyses(seed: int) -> None:
     for name in TOPS:
         rows, whole = rows_of(found["single"], ranking=name), single_erasure(trace, by=name, seed=seed)
         whole = whole[trace.lengths.numpy() > 1].reset_index(drop=True)
-        assert rows["difference"].tolist() == whole["delta_weight"].tolist()
-        assert rows["divergence_difference"].tolist() == whole["delta_js"].tolist()
-        assert rows["flips_top"].tolist() == whole["flip_top"].tolist()
-        assert rows["flips_other"].tolist() == whole["flip_random"].tolist()
+        assert rows["delta_weight"].tolist() == whole["delta_weight"].tolist()
+        assert rows["delta_js"].tolist() == whole["delta_js"].tolist()
+        assert rows["flip_top"].tolist() == whole["flip_top"].tolist()
+        assert rows["flip_random"].tolist() == whole["flip_random"].tolist()
     random = first_flips(trace, by="random", seed=seed, orders=2)
     assert rows_of(found["flips"], ranking="random")["mass"].tolist() == pytest.approx(random["mass"], nan_ok=True)
     sets, rows = minimum_flips(trace), rows_of(found["flips"], ranking="minimum")
@@ -151,9 +147,10 @@ def test_runs_stand_below_each_other_with_their_names_in_front(frames: dict[str,
     assert set(frames) == {"single", "flips", "runs"}
     for table in frames.values():
         assert table.columns.tolist()[:3] == ["dataset", "model", "seed"]
+        assert table.columns.tolist()[3:7] == ["structure", "attention", "encoder", "contextual"]
         assert table["seed"].unique().tolist() == [0, 1]
-    assert frames["single"].columns.tolist()[3:] == SINGLE_COLUMNS
-    assert frames["flips"].columns.tolist()[3:] == FLIP_COLUMNS
+    assert frames["single"].columns.tolist()[7:] == SINGLE_COLUMNS
+    assert frames["flips"].columns.tolist()[7:] == FLIP_COLUMNS
     assert frames["runs"]["instances"].tolist() == [30, 30]
     assert frames["runs"]["test_accuracy_high"].tolist() == [0.7, 0.7]
     expected = measure(random_trace(1, instances=30, longest=6, spread=2.0), seed=1)["flips"]["erased"]
@@ -192,7 +189,7 @@ def test_every_table_of_the_study_is_made_and_saved(frames: dict[str, pd.DataFra
 def a_run(counts: tuple[int, int, int, int], seed: int = 0, ranking: str = "attention") -> pd.DataFrame:
     """So many instances in each cell: both, only top, only other, neither."""
     top, other = np.repeat([True, True, False, False], counts), np.repeat([True, False, True, False], counts)
-    table = pd.DataFrame({"ranking": ranking, "flips_top": top, "flips_other": other})
+    table = pd.DataFrame({"ranking": ranking, "flip_top": top, "flip_random": other})
     return in_front({"dataset": "yelp10k", "model": "HANrnn", "seed": seed}, table)
 
 

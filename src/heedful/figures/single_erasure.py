@@ -1,6 +1,6 @@
 """Pictures of erasing one unit, Serrano & Smith 2019, section 4: the top unit of a ranking beside another one.
 
-`single` has one row per instance and ranking: `difference` Δα in attention of the two units, `divergence_difference`
+`single` has one row per instance and ranking: `delta_weight` Δα in attention of the two units, `delta_js`
 ΔJS in what their erasure does to the output. Seeds are pooled; instances of one unit have no other and are left out.
 """
 
@@ -42,11 +42,11 @@ _QUARTERS: Mapping[str, tuple[int, int, str]] = {
 def divergence_clouds(single: pd.DataFrame, grid: Grid) -> Figure:
     """ΔJS against Δα: how much more erasing the top unit does, by how much more attention it has (Figures 3 and 7)."""
     shown = _of_attention(in_grid(single, grid))
-    low, high = _span(numbers(shown["divergence_difference"]))
+    low, high = _span(numbers(shown["delta_js"]))
     edges = _edges(shown)
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
-        x, y = numbers(rows["difference"]), numbers(rows["divergence_difference"])
+        x, y = numbers(rows["delta_weight"]), numbers(rows["delta_js"])
         axis.hexbin(x, y, gridsize=CELLS, extent=(0, edges[-1], low, high), mincnt=1, linewidths=0)
         axis.axhline(0, color="#555555", linewidth=0.9)
         _draw_medians(axis, x, y, edges)
@@ -70,8 +70,8 @@ def negative_counts(single: pd.DataFrame, grid: Grid) -> Figure:
     centres, width = (edges[:-1] + edges[1:]) / 2, float(edges[1])
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
-        negative = rows["divergence_difference"] < 0
-        every, below = (np.histogram(numbers(some["difference"]), edges)[0] for some in (rows, rows[negative]))
+        negative = rows["delta_js"] < 0
+        every, below = (np.histogram(numbers(some["delta_weight"]), edges)[0] for some in (rows, rows[negative]))
         axis.bar(centres, every, width=0.94 * width, color=_LIGHT)
         axis.bar(centres, below, width=0.5 * width, color=VERMILION)
         for centre, count, some in zip(centres.tolist(), every.tolist(), below.tolist(), strict=True):
@@ -128,7 +128,7 @@ def flip_matrices(cells: pd.DataFrame, grid: Grid, *, top: str) -> Figure:
 
 def _of_attention(single: pd.DataFrame) -> pd.DataFrame:
     """Instances of more than one unit, where the top unit is that of attention."""
-    return single[(single["ranking"] == "attention") & single["divergence_difference"].notna()]
+    return single[(single["ranking"] == "attention") & single["delta_js"].notna()]
 
 
 def _span(values: Numbers) -> tuple[float, float]:
@@ -140,7 +140,7 @@ def _span(values: Numbers) -> tuple[float, float]:
 
 def _edges(shown: pd.DataFrame) -> Numbers:
     """Bounds of the tenths of Δα from zero to the largest one, rounded up; the same for all panels."""
-    largest = float(numbers(shown["difference"]).max(initial=0.0))
+    largest = float(numbers(shown["delta_weight"]).max(initial=0.0))
     return np.linspace(0, max(1, math.ceil(10 * largest - 1e-9)) / 10, BINS + 1)
 
 

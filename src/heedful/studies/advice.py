@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from heedful.analysis.statistics import area
-from heedful.claims.kinds import FEWEST
-from heedful.claims.model import has_learned
-from heedful.claims.scores import matched_separation, polar
+from heedful.analysis.separation import matched_separation, polar
+from heedful.analysis.statistics import FEWEST, area
+from heedful.claims.scores import has_learned
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run

@@ -30,9 +30,9 @@ from heedful.studies.advice import (
 from heedful.studies.audit_erasure import ErasedAttention
 from heedful.studies.audit_page import Findings, compose
 from heedful.studies.examine import examine
+from heedful.studies.measures import measure_runs
 from heedful.studies.moments import TABLE as MOMENTS
 from heedful.studies.moments import ScoreRecorder, keep_moments
-from heedful.studies.sun2020.measures import measure_runs
 from heedful.studies.tables import save_table
 from heedful.sweep.jobs import SweepEvent
 from heedful.text.corpus import Corpus

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from heedful.analysis.quality import flip_summary, on_resting, ranking_quality, rests_on_a_part
+from heedful.analysis.flips import measure
+from heedful.analysis.quality import by_ranking, flip_summary, on_resting, ranking_quality, rests_on_a_part
 from heedful.analysis.statistics import LEVEL
 from heedful.claims import CLAIMS, Verdict, judge
 from heedful.claims.answer import CHANCE, LEADS, single_decisions
+from heedful.claims.claim import decide
 from heedful.claims.erasure import OF_ONE_MODEL
-from heedful.claims.erasure_estimates import lead_taken, more_lead_than_chance
-from heedful.claims.kinds import decide
-from heedful.claims.model import has_learned
+from heedful.claims.erasure_numbers import lead_taken, more_lead_than_chance
+from heedful.claims.scores import has_learned
 from heedful.notebook import counted
-from heedful.studies.serrano2019.measures import measure
 from heedful.studies.words import printable
 from heedful.traces import Trace
 
@@ -36,7 +36,7 @@ class ErasedAttention:
     """What erasing attention weights of test texts came to."""
 
     tables: Mapping[str, pd.DataFrame]
-    """`single` and `flips`, one row per instance and ranking (`serrano2019.measures`)."""
+    """`single` and `flips`, one row per instance and ranking (`heedful.analysis.flips`)."""
     summary: pd.DataFrame
     """One row per ranking: ranking, instances, median_fraction, over_half, mean_mass, mean_ratio, attained and
     lead_taken, on the texts of the convention `resting`."""
@@ -65,11 +65,6 @@ def once_each(tables: Mapping[str, pd.DataFrame], found: Trace) -> dict[str, pd.
     """The rows of the first of each set of copies: a text that is there ten times is one observation."""
     first = found.distinct.numpy(force=True)
     return {name: table[first[table["instance"]]] for name, table in tables.items()}
-
-
-def by_ranking(flips: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The rows of each ranking."""
-    return {str(name): rows for name, rows in flips.groupby("ranking", sort=False)}
 
 
 def summarise(flips: pd.DataFrame) -> pd.DataFrame:
@@ -104,7 +99,7 @@ def _of_decisions(rows: pd.DataFrame, level: float) -> dict[str, object]:
     tables = by_ranking(rows)
     resting = on_resting(tables)
     attended, minimum = resting["attention"], resting[MINIMUM]
-    numbers = {CHANCE: more_lead_than_chance("attention")(rows, level), LEADS: lead_taken("attention")(rows, level)}
+    numbers = {CHANCE: more_lead_than_chance("attention", rows, level), LEADS: lead_taken("attention", rows, level)}
     judged = {claim: decide(found, CLAIMS[claim].threshold) for claim, found in numbers.items()}
     better = numbers[CHANCE]
     return {

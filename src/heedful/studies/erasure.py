@@ -12,20 +12,20 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.analysis.erasure import first_flips
+from heedful.analysis.flips import in_front, measure
 from heedful.analysis.minimum import minimum_flips, verify_flip
-from heedful.analysis.quality import flip_summary, fraction_distribution, ranking_quality
+from heedful.analysis.quality import by_ranking, flip_summary, fraction_distribution, ranking_quality
 from heedful.analysis.rankings import ranked
 from heedful.claims import Verdict, judge, verdict_table
 from heedful.claims.erasure import OF_ONE_MODEL
-from heedful.claims.model import has_learned
+from heedful.claims.scores import has_learned
 from heedful.models.classifier import Classifier
 from heedful.pipeline import Run
-from heedful.probes.inputs import input_flips
+from heedful.probes.reading import input_flips
 from heedful.studies.audit_erasure import MINIMUM, by_decision, once_each, shown_decisions, shown_table, summarise
 from heedful.studies.excerpts import MOST_SENTENCES, MOST_WORDS, cut, in_stretches
 from heedful.studies.explain import word_rows
 from heedful.studies.serrano2019.inputs import read_changed_texts
-from heedful.studies.serrano2019.measures import in_front, measure
 from heedful.studies.serrano2019.tables import input_summary_table, inputs_table, table_2, wins_and_attainment
 from heedful.studies.tables import save_table
 from heedful.studies.verdict_lines import print_below_each_other, print_verdict
@@ -240,7 +240,7 @@ def erasure_tables(found: Trace, *, seed: int = 0) -> ErasureTables:
     """All rankings on all instances of a trace, the exact minimum, and single erasures."""
     measured = measure(found, seed=seed, rankings=RANKINGS)
     judged = once_each(measured, found)
-    flips = {str(name): rows for name, rows in measured["flips"].groupby("ranking", sort=False)}
+    flips = by_ranking(measured["flips"])
     minimum = minimum_flips(found)
     return ErasureTables(
         flips=flips,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from heedful.claims import CLAIMS, Decision
 from heedful.claims.answer import CHANCE, FEWEST_DECISIONS, LEADS, SCORES, SOUND, TEXTS
-from heedful.claims.model import LEARNED
+from heedful.claims.scores import LEARNED
 from heedful.studies.calibration.evidence import Evidence, Population
 
 Planted = Decision | float | None

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from heedful.analysis.flips import measure
 from heedful.analysis.statistics import Estimate
 from heedful.analysis.tokens import NEUTRAL, NONE, GroupRule
 from heedful.claims import CLAIMS
 from heedful.claims.answer import CHANCE, LEADS, SCORES, SOUND, TEXTS
-from heedful.claims.model import LEARNED, outcomes
+from heedful.claims.scores import LEARNED, outcomes
 from heedful.studies.calibration.language import Groups, Marks
-from heedful.studies.serrano2019.measures import measure
 from heedful.traces import Trace
 
 BEHIND = (LEARNED, SOUND, SCORES, TEXTS, CHANCE, LEADS)
@@ -60,7 +60,7 @@ class Population:
 def population(whole: Evidence) -> Population:
     """The numbers of the claims on fresh texts and planted groups."""
     tables = {**whole.tables, **measure(whole.trace, rankings=ERASED), "outcomes": outcomes(whole.trace)}
-    found = {name: CLAIMS[name].estimate(tables) for name in BEHIND}
+    found = {name: CLAIMS[name].estimate(tables[CLAIMS[name].table]) for name in BEHIND}
     numbers = {name: each for name, each in found.items() if each is not None and each.known}
     count = numbers[LEADS].count if LEADS in numbers else 0
     return Population(numbers=numbers, resting=count / len(whole.trace))

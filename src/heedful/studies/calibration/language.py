@@ -9,8 +9,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from heedful.analysis.chance import effective_counts
-from heedful.analysis.tokens import NEGATIVE, NEUTRAL, POSITIVE, class_counts, group_of_class
+from heedful.analysis.tokens import NEGATIVE, NEUTRAL, POSITIVE, class_counts, effective_counts, group_of_class
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -18,10 +18,10 @@ from heedful.errors import ConfigError, HeedfulError, UnknownName
 from heedful.pipeline import Run, read_corpus
 from heedful.report.study import Judged, write_study
 from heedful.store import Store
+from heedful.studies.measures import measures_of
 from heedful.studies.runs import Runs
 from heedful.studies.serrano2019.catalogue import draw, index, models_of
 from heedful.studies.serrano2019.inputs import input_flips_of
-from heedful.studies.serrano2019.measures import measures_of
 from heedful.studies.serrano2019.page import compose, lines
 from heedful.studies.serrano2019.runs import Cell, Selection, called, plan_of
 from heedful.studies.serrano2019.table1 import table_1, table_1_as_printed

@@ -18,10 +18,10 @@ from heedful.pipeline import environment
 from heedful.report.study import Judged, PageTable, StudyPage, write_study
 from heedful.report.timeline import timeline
 from heedful.store import Store
+from heedful.studies.measures import measure_runs
 from heedful.studies.runs import Runs
 from heedful.studies.study import Outcome, make_runs, place_of, plain, write_parts
 from heedful.studies.sun2020.catalogue import CATALOGUE, draw, index
-from heedful.studies.sun2020.measures import measure_runs
 from heedful.studies.sun2020.runs import MODELS, Cell, Selection, called, plan_of
 from heedful.studies.sun2020.synthetic import Recording, Recordings, recordings
 from heedful.studies.sun2020.synthetic_tables import TABLE_SETS, claim_tables, published_tables
@@ -164,7 +164,7 @@ def measure_selection(runs: Runs, selection: Selection) -> pd.DataFrame:
 def judge_all(request: Request, runs: Runs, measures: pd.DataFrame, synthetic: Tables) -> Iterator[Judged]:
     """The verdicts on synthetic data, and on each data set that has runs."""
     if synthetic:
-        names = tuple(claim.name for claim in ON_RECORDINGS if set(claim.needs) <= set(synthetic))
+        names = tuple(claim.name for claim in ON_RECORDINGS if claim.table in synthetic)
         yield Judged(dataset="synthetic", verdicts=judge(names, synthetic))
     for dataset in request.selection.datasets:
         rows = measures[measures["dataset"] == dataset] if len(measures) else measures

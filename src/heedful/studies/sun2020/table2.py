@@ -3,10 +3,10 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from heedful.analysis.statistics import Estimate, mean_over_seeds
+from heedful.analysis.statistics import Estimate
+from heedful.claims.combine import own_or_over_seeds
 from heedful.pipeline import Run
 from heedful.studies.sun2020.runs import Cell, Runs, Selection, called
 from heedful.studies.sun2020_facts import accuracy
@@ -46,11 +46,9 @@ def _row(cell: Cell, runs: list[Run]) -> dict[str, object] | None:
 
 def _estimate(runs: list[Run]) -> Estimate:
     """Accuracy in per cent, over seeds or over test texts."""
-    values = np.array([100 * run.metrics["test_accuracy"] for run in runs])
-    if len(runs) > 1:
-        return mean_over_seeds(values)
-    low, high = (100 * runs[0].metrics[f"test_accuracy_{end}"] for end in ("low", "high"))
-    return Estimate(value=float(values[0]), low=low, high=high, count=1)
+    names = {"value": "test_accuracy", "low": "test_accuracy_low", "high": "test_accuracy_high"}
+    rows = [{end: 100 * run.metrics[name] for end, name in names.items()} for run in runs]
+    return own_or_over_seeds([Estimate(**row, count=1) for row in rows])
 
 
 def as_printed(table: pd.DataFrame) -> pd.DataFrame:
