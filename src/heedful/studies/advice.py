@@ -12,17 +12,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from heedful.analysis.statistics import area
+from heedful.analysis.separation import matched_separation, polar
+from heedful.analysis.statistics import FEWEST, area
 from heedful.claims import Verdict, judge
-from heedful.claims.kinds import FEWEST
-from heedful.claims.model import has_learned
-from heedful.claims.scores import matched_separation, polar
+from heedful.claims.scores import has_learned
 from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import PageTable, Section
 from heedful.store import Store
-from heedful.studies.sun2020.measures import measure_runs
+from heedful.studies.measures import measure_runs
 from heedful.sweep.loop import SweepEvent, sweep
 from heedful.sweep.plan import Plan
 from heedful.sweep.resources import cores
@@ -67,7 +66,7 @@ class Advice:
     runs: Sequence[Run] = ()
     """The runs with the penalty that was given, by λ."""
     measured: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """One row of measures for each of them (`heedful.studies.sun2020.measures`); of flat models."""
+    """One row of measures for each of them (`heedful.studies.measures`); of flat models."""
     verdicts: Sequence[Verdict] = ()
     """The claims about λ that they can be judged by."""
 

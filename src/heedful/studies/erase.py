@@ -8,7 +8,9 @@ import pandas as pd
 
 from heedful.analysis.erasure import first_flips
 from heedful.analysis.minimum import minimum_flips, verify_flip
+from heedful.analysis.flips import MEASURED, in_front, measure
 from heedful.analysis.quality import (
+    by_ranking,
     flip_summary,
     fraction_distribution,
     on_resting,
@@ -18,21 +20,19 @@ from heedful.analysis.quality import (
 from heedful.analysis.rankings import ranked
 from heedful.analysis.statistics import LEVEL
 from heedful.claims import CLAIMS, Verdict, judge
+from heedful.claims.claim import decide
 from heedful.claims.answer import CHANCE, LEADS, single_decisions
 from heedful.claims.erasure import OF_ONE_MODEL
-from heedful.claims.erasure_estimates import lead_taken, more_lead_than_chance
-from heedful.claims.kinds import decide
-from heedful.claims.model import has_learned
+from heedful.claims.erasure_numbers import lead_taken, more_lead_than_chance
+from heedful.claims.scores import has_learned
 from heedful.models.classifier import Classifier
 from heedful.notebook import counted
 from heedful.pipeline import Run
-from heedful.probes.inputs import input_flips
+from heedful.probes.reading import input_flips
 from heedful.report.page import Page, PageTable, Section
 from heedful.report.terminal import printable
 from heedful.studies.explain import word_rows
 from heedful.studies.serrano2019.inputs import read_changed_texts
-from heedful.studies.serrano2019.measures import RANKINGS as JUDGED_RANKINGS
-from heedful.studies.serrano2019.measures import in_front, measure
 from heedful.studies.serrano2019.tables import input_summary_table, inputs_table, table_2, wins_and_attainment
 from heedful.text.corpus import Corpus
 from heedful.text.tables import writable
@@ -98,7 +98,7 @@ class ErasedAttention:
 
 
 def erase_attention(
-    trace: Trace, *, seed: int = 0, unit: str = "words", rankings: Sequence[str] = JUDGED_RANKINGS
+    trace: Trace, *, seed: int = 0, unit: str = "words", rankings: Sequence[str] = MEASURED
 ) -> ErasedAttention:
     """Erase the weights of every instance along each ranking; the seed draws the random orders.
 
@@ -115,11 +115,6 @@ def erase_attention(
         verdicts=judge(OF_ONE_MODEL, once),
         words=erasure_words(once["flips"], resting, unit),
     )
-
-
-def by_ranking(flips: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The rows of each ranking."""
-    return {str(name): rows for name, rows in flips.groupby("ranking", sort=False)}
 
 
 def summarise(flips: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +148,7 @@ def _of_decisions(rows: pd.DataFrame, level: float) -> dict[str, object]:
     tables = by_ranking(rows)
     resting = on_resting(tables)
     attended, minimum = resting["attention"], resting[MINIMUM]
-    numbers = {CHANCE: more_lead_than_chance("attention")(rows, level), LEADS: lead_taken("attention")(rows, level)}
+    numbers = {CHANCE: more_lead_than_chance("attention", rows, level), LEADS: lead_taken("attention", rows, level)}
     judged = {claim: decide(number, CLAIMS[claim].threshold) for claim, number in numbers.items()}
     better = numbers[CHANCE]
     return {

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from heedful.analysis.separation import NOT_POLAR, polar
 from heedful.claims import CLAIMS, Verdict, judge
 from heedful.claims.answer import Answer, answer
-from heedful.claims.model import LEARNED, outcomes
-from heedful.claims.scores import NOT_POLAR, polar
+from heedful.claims.scores import LEARNED, outcomes
 from heedful.report.terminal import printable
 from heedful.studies.erase import ErasedAttention, erase_attention
 from heedful.traces import Trace
@@ -41,7 +41,7 @@ def examine(
     of, `unit` what has the weights.
     """
     worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
-    words = judge(tuple(name for name in ON_WORDS if set(CLAIMS[name].needs) <= set(tables)), tables)
+    words = judge(tuple(name for name in ON_WORDS if CLAIMS[name].table in tables), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
     answered = answer(
         [*worth, *words, *erased.verdicts],

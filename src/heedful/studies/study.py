@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from heedful.analysis.flips import in_front
 from heedful.claims import CLAIMS, judge
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, HeedfulError, UnknownName
@@ -31,6 +32,7 @@ from heedful.report.page import Judged, Page, PageTable, Section
 from heedful.report.payload import payload
 from heedful.report.timeline import timeline
 from heedful.store import Store
+from heedful.studies.measures import what_it_is
 from heedful.sweep.loop import Failure, SweepEvent, sweep
 from heedful.sweep.plan import Plan
 from heedful.text.datasets import DATASETS
@@ -414,7 +416,7 @@ def _judged(study: Study, selection: Selection, measured: Measured) -> list[Judg
         tables = {name: measured[measure] for name, measure in scope.tables.items() if measure in measured}
         rows = {name: _rows(table, "dataset", scope.dataset) for name, table in tables.items()}
         present = {name: table for name, table in rows.items() if len(table)}
-        names = tuple(name for name in study.claims if set(CLAIMS[name].needs) <= set(present))
+        names = tuple(name for name in study.claims if CLAIMS[name].table in present)
         judged += [Judged(dataset=scope.title, verdicts=judge(names, present))] if names else []
     return judged
 

@@ -9,7 +9,7 @@ from heedful.config import RunSettings
 from heedful.studies.study import SYNTHETIC, Frames, Material, Measure, Scope, Selection, Study, Table, Trial
 from heedful.studies.sun2020 import tables
 from heedful.studies.sun2020.figures import CELLS, FIGURES, of_cell, of_recording
-from heedful.studies.sun2020.measures import measure_runs
+from heedful.studies.measures import measure_runs
 from heedful.studies.sun2020.runs import MODELS, QUICK, WHOLE, Cell, called, compared_trials, cost, table_trials
 from heedful.studies.sun2020.synthetic import RATIOS, Recording, plan, ratio_name
 

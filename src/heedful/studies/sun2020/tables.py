@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from heedful.analysis.statistics import Estimate, mean_over_seeds
+from heedful.claims.combine import own_or_over_seeds
 from heedful.claims.dynamics import EXPECTED
 from heedful.papers.sun2020 import PUBLISHED_LOSS, PUBLISHED_SCORES, accuracy
 from heedful.report.page import PageTable
@@ -38,7 +39,8 @@ def table_2(runs: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for (dataset, model, scale), cell in runs.groupby(["dataset", "model", "scale"], sort=False):
-        estimate = _over_seeds(cell)
+        ends = zip(cell["accuracy"], cell["low"], cell["high"], strict=True)
+        estimate = own_or_over_seeds([Estimate(value=value, low=low, high=high, count=1) for value, low, high in ends])
         paper = accuracy(dataset, model, scale)
         rows.append(
             {
@@ -55,13 +57,6 @@ def table_2(runs: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def _over_seeds(cell: pd.DataFrame) -> Estimate:
-    if len(cell) > 1:
-        return mean_over_seeds(cell["accuracy"].to_numpy(np.float64))
-    value, low, high = cell[["accuracy", "low", "high"]].iloc[0]
-    return Estimate(value=float(value), low=float(low), high=float(high), count=1)
 
 
 def as_printed(table: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heedful.analysis.matched import matched_area
+from heedful.analysis.separation import matched_area
 from heedful.analysis.statistics import area
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from heedful.analysis.erasure import erase
-from heedful.analysis.leads import leads_taken
+from heedful.analysis.flips import leads_taken
 from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.rankings import RANKINGS, ranked
 from heedful.traces import Trace

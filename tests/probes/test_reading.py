@@ -9,11 +9,13 @@ import pytest
 import torch
 
 from heedful.analysis.erasure import first_flips
+from heedful.analysis.flips import Grid
+from heedful.analysis.quality import compare_levels
 from heedful.analysis.rankings import ranked
 from heedful.config import ModelSettings
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier, make_classifier
-from heedful.probes.inputs import Grid, compare_levels, flips_by_level, input_flips
+from heedful.probes.reading import flips_by_level, input_flips
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, Sentences, offsets_of
 from heedful.text.tokenize import Tokens

@@ -1,4 +1,4 @@
-"""Claims of the papers as objects: a sentence, a statistic on tables, a threshold, a verdict with its evidence."""
+"""Claims of the papers as objects: a sentence, a statistic on a table, a threshold, a verdict with its evidence."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,8 +12,15 @@ Tables = Mapping[str, pd.DataFrame]
 Decision = Literal["yes", "no", "not shown"]
 """Whether the data show what a claim states: they do, they show that it is not so, or they do not tell."""
 
-FEWEST = 10
-"""Observations that each side of a comparison must have: fewer say too little of the rest, however clear they are."""
+UNTOLD = "; that cannot be told from none."
+UNTOLD_FROM_HALF = "; that cannot be told from half, or rests on too few."
+UNTOLD_FROM_CHANCE = "; that cannot be told from chance, 50 %."
+
+
+def close(line: float | str, few: str = "") -> str:
+    """How a sentence ends whose number is too near a line to call, or rests on too `few` of something."""
+    named = line if isinstance(line, str) else f"the line of {100 * line:g} %"
+    return f"; that is too close to {named}{f', or rests on too few {few},' if few else ''} to call."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +47,8 @@ class Verdict:
     @property
     def counts(self) -> str:
         """How many observations there are: "116 polar tokens, 1 neutral token"."""
-        named = zip(self.estimate.sides if self.estimate else (), self.sides, strict=False)
-        return ", ".join(f"{count:,} {_singular(name) if count == 1 else name}" for count, name in named)
+        sizes = zip(self.estimate.sides if self.estimate else (), self.sides, strict=False)
+        return ", ".join(f"{count:,} {_singular(name) if count == 1 else name}" for count, name in sizes)
 
     @property
     def evidence(self) -> str:
@@ -51,8 +58,7 @@ class Verdict:
 
     def row(self) -> dict[str, object]:
         """The verdict as one row of a table; without a value where the evidence allows none."""
-        found = self.estimate
-        known = found if self.known else None
+        known = self.estimate if self.known else None
         return {
             "claim": self.claim,
             "statement": self.statement,
@@ -63,7 +69,7 @@ class Verdict:
             "low": known.low if known else None,
             "high": known.high if known else None,
             "threshold": self.threshold,
-            "count": found.count if found else 0,
+            "count": self.estimate.count if self.estimate else 0,
             "evidence": self.evidence,
         }
 
@@ -80,42 +86,52 @@ class Claim:
     statement: str
     statistic: str
     threshold: float
-    needs: tuple[str, ...]
-    estimate: Callable[[Tables], Estimate | None]
-    words: Mapping[Decision, str]
+    table: str
+    """The table that it is judged on."""
+    estimate: Callable[[pd.DataFrame], Estimate | None]
+    yes: str
+    no: str
+    unsure: str
+    """Said of each decision, with a place for the number."""
+    doubt: str = ""
+    """How what is said of an unsure one ends, where other claims end alike."""
     silence: str
-    """Said when the tables hold too little to estimate from: what is missing, and what would help."""
+    """Said when the table holds too little to estimate from: what is missing, and what would help."""
     sides: tuple[str, ...] = ("tokens",)
     least: int = 1
     span: tuple[float, float] = (0.0, 1.0)
 
+    @property
+    def words(self) -> Mapping[Decision, str]:
+        return {"yes": self.yes, "no": self.no, "not shown": self.unsure + self.doubt}
+
     def judge(self, tables: Tables) -> Verdict:
-        """Compute the statistic from the tables and decide."""
-        found = self.estimate(tables)
+        """Compute the statistic from its table and decide."""
+        found = self.estimate(tables[self.table])
         enough = found is not None and found.known and min(found.sides) >= self.least
-        decision = decide(found, self.threshold) if enough else "not shown"
         verdict = Verdict(
             claim=self.name,
             statement=self.statement,
-            decision=decision,
+            decision=decide(found, self.threshold) if enough else "not shown",
             statistic=self.statistic,
             estimate=found,
             threshold=self.threshold,
-            words=self.words[decision].format(found=found) if enough else self.silence,
+            words=self.silence,
             sides=self.sides,
             span=self.span,
         )
-        return verdict if enough or found is None else replace(verdict, words=f"{self.silence} {_have(verdict)}")
+        if found is None:
+            return verdict
+        there = f"{self.silence} There are {verdict.counts.replace(', ', ' and ')}."
+        return replace(
+            verdict, words=self.words[verdict.decision].format(found.value) + found.remark if enough else there
+        )
 
 
 def _singular(name: str) -> str:
     """The name of one of what is counted: "texts where …" is "text where …"."""
     head, space, rest = name.partition(" where ")
     return head.removesuffix("s") + space + rest
-
-
-def _have(verdict: Verdict) -> str:
-    return f"There are {verdict.counts.replace(', ', ' and ')}."
 
 
 def decide(found: Estimate | None, threshold: float) -> Decision:
