@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from heedful.studies.audit_page import class_naming, strongest_tokens
 from rich.console import Console
 
+from heedful.analysis.separation import group_measures
 from heedful.analysis.tokens import group_of_class
 from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError
 from heedful.pipeline import Run, run
+from heedful.report.exports import LATEX_ROWS, as_latex, save_table
+from heedful.report.terminal import interval_words, print_page
 from heedful.store import Store
 from heedful.studies import advice as advice_module
-from heedful.studies.audit import Audit, audit, left_out_classes, scaling_claims, too_much
+from heedful.studies.advice import in_words, scaling_claims, too_much
+from heedful.studies.audit import Audit, audit, class_naming, left_out_classes, strongest_tokens
 from heedful.studies.corpora import corpus_statistics
-from heedful.studies.sun2020 import measures
+from heedful.studies.erase import erase_trace
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from tests.commands import Call
@@ -447,8 +450,9 @@ def test_a_class_called_neutral_is_measured_like_any_other() -> None:
             "polarity_negative": [3.0, 0.0, 0.0],
             "polarity_neutral": [0.0, 6.0, 0.0],
             "polarity_positive": [0.0, 0.0, 9.0],
+            "attention": [0.0, 0.0, 0.0],
         }
     )
-    found = measures._magnitude(tokens)
+    found = group_measures(tokens)["magnitude"]
     assert found is not None
     assert found.value == 6.0

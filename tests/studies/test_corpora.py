@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from heedful.studies.corpora import beside_the_paper, corpus_statistics, table_1, table_1_as_printed
 from heedful.cli.data import print_statistics
+from heedful.studies.corpora import beside_the_paper, corpus_statistics, table_1, table_1_as_printed
 from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.tokenize import Tokenizer
 

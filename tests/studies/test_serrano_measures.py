@@ -19,9 +19,9 @@ from heedful.config import RunSettings
 from heedful.files import write_json
 from heedful.papers import serrano2019 as facts
 from heedful.pipeline import Run
-from heedful.store import FORMAT
 from heedful.report.exports import save_table
 from heedful.report.terminal import print_page
+from heedful.store import FORMAT
 from heedful.studies.erase import erase_trace
 from heedful.studies.serrano2019.study import STUDY, measures
 from heedful.studies.serrano2019.tables import (

@@ -6,7 +6,6 @@ from hypothesis import given
 from heedful.errors import DataError, UnknownName
 from heedful.text.corpus import build_corpus
 from heedful.text.tokenize import UNKNOWN, Tokenizer, Tokens, UnknownToken, Vocabulary, sentence_starts
-
 from tests import strategies
 
 NOTHING = Vocabulary.of([])

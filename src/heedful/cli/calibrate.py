@@ -47,9 +47,9 @@ def calibrate(
     texts; words in bursts or not, with or without a bias; 200, 2,000 and 20,000 texts. And models that are trained on
     noise, on copies of noise, on words of their classes, and on one word of each class.
     """
+    from heedful.report.exports import save_table
     from heedful.studies.calibration import worlds
     from heedful.studies.calibration.judging import calibration_tables
-    from heedful.report.exports import save_table
 
     given = {"sizes": tuple(sizes)} if sizes else {}
     planted = _judged("judging planted worlds", worlds.worlds(seeds=seeds, first=first, **given), workers)

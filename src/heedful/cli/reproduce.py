@@ -79,29 +79,24 @@ def _list(paper: str | None, as_json: bool) -> None:
     from heedful.studies.study import STUDIES, find_study
 
     studies = [find_study(name) for name in ([paper] if paper else STUDIES)]
-    rows = [
-        {
-            "name": study.name,
-            "title": study.title,
-            "models": list(study.models),
-            "datasets": list(study.whole.datasets),
-            "tables": [table.name for table in study.tables if not table.comes_with],
+    parts: dict[str, dict[str, dict[str, str]]] = {
+        study.name: {
+            "models": dict.fromkeys(study.models, ""),
+            "datasets": dict.fromkeys(study.whole.datasets, ""),
+            "tables": {table.name: "" for table in study.tables if not table.comes_with},
             "figures": {figure.name: figure.caption for figure in study.figures},
             "claims": {name: CLAIMS[name].statement for name in study.claims},
         }
         for study in studies
-    ]
+    }
     if as_json:
-        print_json(rows)
+        print_json([{"name": study.name, "title": study.title, **parts[study.name]} for study in studies])
         return
-    for row in rows:
-        print(f"{row['name']}  {row['title']}")
-        for part in ("models", "datasets", "tables"):
-            print(f"  {part:9} {', '.join(row[part])}")
-        for part in ("figures", "claims"):
-            print(f"  {part}")
-            for name, said in dict(row[part]).items():
-                print(f"    {name:8} {said}")
+    for study in studies:
+        print(f"{study.name}  {study.title}")
+        for part, names in parts[study.name].items():
+            print(f"  {part}  {', '.join(names)}" if not any(names.values()) else f"  {part}")
+            print("".join(f"    {name:8} {said}\n" for name, said in names.items() if said), end="")
 
 
 def _words(texts: Sequence[str]) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from heedful.analysis.erasure import first_flips
-from heedful.analysis.minimum import minimum_flips, verify_flip
 from heedful.analysis.flips import MEASURED, in_front, measure
+from heedful.analysis.minimum import minimum_flips, verify_flip
 from heedful.analysis.quality import (
     by_ranking,
     flip_summary,
@@ -20,8 +20,8 @@ from heedful.analysis.quality import (
 from heedful.analysis.rankings import ranked
 from heedful.analysis.statistics import LEVEL
 from heedful.claims import CLAIMS, Verdict, judge
-from heedful.claims.claim import decide
 from heedful.claims.answer import CHANCE, LEADS, single_decisions
+from heedful.claims.claim import decide
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.claims.erasure_numbers import lead_taken, more_lead_than_chance
 from heedful.claims.scores import has_learned

@@ -1,8 +1,8 @@
 """A paper's study as a value, and the one function that runs any study.
 
-A study declares measures (tables made of runs), tables (made of measures, shown beside the paper's), figures (drawn from
-both) and scopes (what claims are judged on). What is asked for decides which runs are needed; what is finished is never
-computed twice. A study directory holds
+A study declares measures (tables made of runs), tables (made of measures, beside the paper's), figures (drawn from
+measures) and scopes (what claims are judged on). What is asked for decides which runs are needed; what is finished is
+never computed twice. A study directory holds
 
     tables/     every table as CSV, Parquet and LaTeX, what is shown also as Markdown, the verdicts among them
     figures/    each figure as SVG, PDF and PNG
@@ -212,8 +212,8 @@ class Wanted:
     def measures(self, study: Study) -> list[str]:
         """The measures that the parts are made of."""
         scopes = study.scopes(self.selection) if self.claims else ()
-        parts = [part.needs for part in (*self.tables, *self.figures)]
-        needs = [*parts, *(tuple(scope.tables.values()) for scope in scopes)]
+        of_parts = [*(table.needs for table in self.tables), *(figure.needs for figure in self.figures)]
+        needs = [*of_parts, *(tuple(scope.tables.values()) for scope in scopes)]
         return list(dict.fromkeys(name for names in needs for name in names))
 
 

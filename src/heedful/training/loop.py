@@ -180,9 +180,15 @@ def train(
             dev = evaluate(state.model, corpus.dev, given.get("dev"))
             row = {"epoch": state.epoch, "train_loss": loss, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy}
             state.rows.append(row)
-            told = {"epoch": state.epoch, "epochs": training.epochs, "row": row, "model": state.model}
-            best = state.keep_if_best(training.ties)
-            _tell(observers, EpochDone(**told, best=best, last=_finished(state, training)))
+            done = EpochDone(
+                epoch=state.epoch,
+                epochs=training.epochs,
+                row=row,
+                best=state.keep_if_best(training.ties),
+                model=state.model,
+                last=_finished(state, training),
+            )
+            _tell(observers, done)
             if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
                 state.save(checkpoint)
                 saved = time.monotonic()

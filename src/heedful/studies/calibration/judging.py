@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from heedful.analysis.flips import measure
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS, Decision, Verdict
 from heedful.claims.answer import CHANCE, FEWEST_DECISIONS, LEADS, SCORES, SOUND, TEXTS
@@ -24,8 +25,7 @@ from heedful.studies.calibration.planted import plant
 from heedful.studies.calibration.trained import grow
 from heedful.studies.calibration.worlds import TRAINED, Evidence, Planted, World
 from heedful.studies.examine import examine
-from heedful.analysis.flips import measure
-from heedful.sweep.memory import cores
+from heedful.sweep.resources import cores
 
 Rows = list[dict[str, Any]]
 

@@ -23,7 +23,7 @@ _NOTES = {
     "table1": "Words and sentences per text with their deviation, and how many texts; beside the paper's corpus.",
     "table2": "Per cent of test texts whose decision flips without the most attended unit, without a random other one, "
     "both or neither, with 95 % intervals. Those of gradient and product tops are Figures 12 and 13.",
-    "table3": "Test accuracy in per cent with its 95 % interval, beside the paper's on the corpus that ours stands for.",
+    "table3": "Test accuracy in per cent with its 95 % interval, beside the paper's on the corpus it stands for.",
     "flips": "Median fraction of the units erased at the first flip, and, after the stroke, the per cent of texts that "
     "lose more than half. Own leaves out, ranking by ranking, what it never flips, as the paper does; common takes the "
     "texts that all rankings flip.",

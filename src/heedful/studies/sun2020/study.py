@@ -6,10 +6,10 @@ import pandas as pd
 
 from heedful.claims import dynamics, scaling
 from heedful.config import RunSettings
+from heedful.studies.measures import measure_runs
 from heedful.studies.study import SYNTHETIC, Frames, Material, Measure, Scope, Selection, Study, Table, Trial
 from heedful.studies.sun2020 import tables
 from heedful.studies.sun2020.figures import CELLS, FIGURES, of_cell, of_recording
-from heedful.studies.measures import measure_runs
 from heedful.studies.sun2020.runs import MODELS, QUICK, WHOLE, Cell, called, compared_trials, cost, table_trials
 from heedful.studies.sun2020.synthetic import RATIOS, Recording, plan, ratio_name
 
@@ -57,6 +57,10 @@ def _of_recordings(settings: Sequence[RunSettings], make: Make) -> Measure:
     return Measure(make=lambda material: make([Recording(run) for _, run in material.runs]), trials=trials)
 
 
+def _first(table: str) -> Make:
+    return lambda recordings: recordings[0].table(table)
+
+
 def measures(selection: Selection) -> dict[str, Measure]:
     """By name: Table 2's accuracies, what claims compare, tables of single runs, and what is made of recordings."""
     planned = plan(quick=selection.quick)
@@ -66,7 +70,7 @@ def measures(selection: Selection) -> dict[str, Measure]:
         "scaling": Measure(make=_scaling, trials=compared_trials(selection)),
         **{of_cell(cell, table): _of_cell(cell, table) for cell in cells for table in TABLES},
         **{
-            of_recording(name, table): _of_recordings(planned[name][:1], lambda ones, table=table: ones[0].table(table))
+            of_recording(name, table): _of_recordings(planned[name][:1], _first(table))
             for name in planned
             for table in RECORDED
         },

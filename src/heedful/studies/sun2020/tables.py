@@ -1,4 +1,4 @@
-"""The tables of the study: Table 2 beside the paper's, the published trajectory on made data, and what claims ask for."""
+"""The tables of the study: Table 2, the published trajectory on made data, and what the claims are judged on."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,8 @@ def table_2(runs: pd.DataFrame) -> pd.DataFrame:
     paper prints one run per cell, whose own spread over seeds no interval of ours holds.
     """
     rows = []
-    for (dataset, model, scale), cell in runs.groupby(["dataset", "model", "scale"], sort=False):
+    for key, cell in runs.groupby(["dataset", "model", "scale"], sort=False):
+        dataset, model, scale = str(key[0]), str(key[1]), float(cell["scale"].iloc[0])
         ends = zip(cell["accuracy"], cell["low"], cell["high"], strict=True)
         estimate = own_or_over_seeds([Estimate(value=value, low=low, high=high, count=1) for value, low, high in ends])
         paper = accuracy(dataset, model, scale)
