@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -86,13 +87,13 @@ def word2vec(corpus: Corpus, *, size: int, seed: int, cache: Path | None = None)
     Differs from the paper: a window may reach from one sentence into the next, and dev texts are not read.
     """
     version = _gensim().__version__
+    make = partial(_train_word2vec, corpus, size, seed)
     if cache is None:
-        rows, values = _train_word2vec(corpus, size, seed)
+        rows, values = make()
     else:
         path = cache / f"{_key(corpus, size, seed, version)}.safetensors"
         with locked(path.with_suffix(".lock"), f"The word vectors of '{corpus.name}'"):
-            kept = _cached(path, (len(corpus.vocabulary), size))
-            rows, values = kept or _keep(path, *_train_word2vec(corpus, size, seed))
+            rows, values = _cached(path, (len(corpus.vocabulary), size)) or _keep(path, *make())
     return Vectors(source=WORD2VEC, rows=rows, values=values, tokens=len(corpus.vocabulary))
 
 
@@ -143,8 +144,8 @@ def _cached(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
     """What the file holds; nothing where there is none, or a damaged one."""
     tokens, size = shape
     try:
-        content = load_file(path)
-        rows, values = content["rows"], content["values"]
+        found = load_file(path)
+        rows, values = found["rows"], found["values"]
     except (SafetensorError, OSError, KeyError):
         return None
     known = rows.dtype == torch.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < tokens)).all())
