@@ -67,11 +67,6 @@ class MappedTexts(Sequence[str]):
         return str(self._array[place].as_py(), "utf-8", "surrogatepass")
 
 
-def cached_corpus(data: DataSettings, folder: Path) -> Corpus:
-    """The corpus that the settings name, mapped from the folder; it is tokenised and written there on first use."""
-    return open_corpus(folder / cache_corpus(data, folder).key)
-
-
 def cache_corpus(data: DataSettings, folder: Path) -> CorpusFacts:
     """Make sure that the folder holds the corpus, and say what it is."""
     place = folder / corpus_key(data)
@@ -80,15 +75,13 @@ def cache_corpus(data: DataSettings, folder: Path) -> CorpusFacts:
             if not place.is_dir():
                 _write(load_corpus(**data.model_dump()), place)
                 _give_back_memory()
-    return _facts(read_json(place / FACTS))
+    return _read_facts(place)
 
 
 def corpus_facts(data: DataSettings, folder: Path) -> CorpusFacts:
     """As `cache_corpus`, but writes nothing."""
     place = folder / corpus_key(data)
-    if place.is_dir():
-        return _facts(read_json(place / FACTS))
-    return _facts_of(load_corpus(**data.model_dump()), place.name)
+    return _read_facts(place) if place.is_dir() else _facts_of(load_corpus(**data.model_dump()), place.name)
 
 
 def corpus_key(data: DataSettings) -> str:
@@ -135,11 +128,10 @@ def _write(corpus: Corpus, place: Path) -> None:
         temporary.mkdir()
         arrays: dict[str, Tensor] = {}
         for name, split in corpus.splits().items():
-            tokens = split.tokens
-            arrays |= {f"{name}.labels": split.labels, f"{name}.numbers": tokens.numbers}
-            arrays |= {f"{name}.offsets": tokens.offsets, f"{name}.spans": tokens.spans}
+            arrays[f"{name}.labels"] = split.labels.contiguous()
+            arrays |= {f"{name}.{part}": getattr(split.tokens, part).contiguous() for part in PARTS}
             _write_texts(temporary / TEXTS.format(name), split.texts)
-        save_file({name: array.contiguous() for name, array in arrays.items()}, temporary / ARRAYS)
+        save_file(arrays, temporary / ARRAYS)
         write_json(temporary / FACTS, {**_description(corpus), **asdict(_facts_of(corpus, place.name))})
         sync(temporary)
 
@@ -175,7 +167,8 @@ def _facts_of(corpus: Corpus, key: str) -> CorpusFacts:
     )
 
 
-def _facts(content: dict[str, Any]) -> CorpusFacts:
+def _read_facts(place: Path) -> CorpusFacts:
+    content = read_json(place / FACTS)
     return CorpusFacts(**{field.name: content[field.name] for field in fields(CorpusFacts)})
 
 

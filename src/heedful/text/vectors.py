@@ -10,7 +10,6 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -87,13 +86,13 @@ def word2vec(corpus: Corpus, *, size: int, seed: int, cache: Path | None = None)
     Differs from the paper: a window may reach from one sentence into the next, and dev texts are not read.
     """
     version = _gensim().__version__
-    make = partial(_train_word2vec, corpus, size, seed)
     if cache is None:
-        rows, values = make()
+        rows, values = _train_word2vec(corpus, size, seed)
     else:
         path = cache / f"{_key(corpus, size, seed, version)}.safetensors"
         with locked(path.with_suffix(".lock"), f"The word vectors of '{corpus.name}'"):
-            rows, values = _cached(path, (len(corpus.vocabulary), size)) or _keep(path, *make())
+            kept = _cached(path, (len(corpus.vocabulary), size))
+            rows, values = kept or _keep(path, *_train_word2vec(corpus, size, seed))
     return Vectors(source=WORD2VEC, rows=rows, values=values, tokens=len(corpus.vocabulary))
 
 
@@ -144,8 +143,8 @@ def _cached(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
     """What the file holds; nothing where there is none, or a damaged one."""
     tokens, size = shape
     try:
-        found = load_file(path)
-        rows, values = found["rows"], found["values"]
+        content = load_file(path)
+        rows, values = content["rows"], content["values"]
     except (SafetensorError, OSError, KeyError):
         return None
     known = rows.dtype == torch.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < tokens)).all())
