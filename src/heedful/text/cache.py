@@ -67,6 +67,11 @@ class MappedTexts(Sequence[str]):
         return str(self._array[place].as_py(), "utf-8", "surrogatepass")
 
 
+def cached_corpus(data: DataSettings, folder: Path) -> Corpus:
+    """The corpus that the settings name, mapped from the folder; it is tokenised and written there on first use."""
+    return open_corpus(folder / cache_corpus(data, folder).key)
+
+
 def cache_corpus(data: DataSettings, folder: Path) -> CorpusFacts:
     """Make sure that the folder holds the corpus, and say what it is."""
     place = folder / corpus_key(data)
