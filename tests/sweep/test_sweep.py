@@ -135,7 +135,7 @@ def test_results_are_the_same_bits_in_one_process_and_in_two_and_in_none(tmp_pat
         assert found[0] == found[1] == found[2]
     assert one.runs.equals(two.runs)
     assert one.summary.equals(two.summary)
-    assert preview(plan, stores[1]).done == 2
+    assert preview(plan, stores[1]).found == 2
 
 
 def test_a_run_that_fails_is_recorded_and_tried_again_and_stops_nothing(tmp_path: Path, source: Path) -> None:

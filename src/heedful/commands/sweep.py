@@ -1,6 +1,5 @@
 """`heedful sweep`: run what is missing of a plan and write one table."""
 
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,8 @@ import typer
 from heedful.commands.options import Json, StoreRoot, print_json
 
 if TYPE_CHECKING:
-    from heedful.sweep.loop import Preview, Sweep
+    from heedful.sweep.loop import Planned, Sweep
+    from heedful.sweep.plan import Plan
 
 
 def sweep(
@@ -44,7 +44,7 @@ def sweep(
 
     plan, place = Plan.read(file, changes or ()), Store(store)
     if dry_run:
-        _print_preview(preview(plan, place, workers=workers), as_json)
+        _print_plan(plan, preview(plan, place, workers=workers), as_json)
         return
     with SweepProgress(plan.name) as progress:
         done = run_sweep(plan, place, on=on, workers=workers, watch=progress)
@@ -55,12 +55,13 @@ def sweep(
         raise typer.Exit(1)
 
 
-def _print_preview(seen: "Preview", as_json: bool) -> None:
+def _print_plan(plan: "Plan", seen: "Planned", as_json: bool) -> None:
     if as_json:
-        print_json(asdict(seen))
+        numbers = {"total": seen.total, "done": seen.found, "workers": seen.workers}
+        print_json({"name": plan.name, **numbers, "varied": plan.varied, "seconds": seen.seconds})
         return
-    print(f"{seen.name}: {seen.total} runs, {seen.done} done, {seen.total - seen.done} to do", end="")
-    print(f" with {seen.workers} workers; varied: {', '.join(seen.varied) or 'nothing'}")
+    print(f"{plan.name}: {seen.total} runs, {seen.found} done, {seen.total - seen.found} to do", end="")
+    print(f" with {seen.workers} workers; varied: {', '.join(plan.varied) or 'nothing'}")
     unknown = "unknown, no finished run tells it"
     print(f"estimated time: {unknown if seen.seconds is None else timedelta(seconds=round(seen.seconds))}")
 

@@ -120,12 +120,14 @@ class _Process:
 
     def __init__(self) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        here = str(Path(__file__).parents[2])  # workers import the very package that runs here
+        search_path = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "heedful.sweep.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": _search_path()},
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(search_path)},
             encoding="utf-8",
         )
         self.answers: Any = self._process.stdout
@@ -146,7 +148,9 @@ class _Process:
         line = self.answers.readline()
         if line.endswith("\n"):
             return job, Outcome(**{**json.loads(line), "worker": f"process {self._process.pid}"})
-        code, last_words = self._process.wait(), self._last_words()
+        code = self._process.wait()
+        self._errors.seek(0)
+        last_words = self._errors.read().decode(errors="replace")[-2000:].strip()
         self.kill()
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         message = f"The worker process died ({how}). {'Memory may have run out.' if code == -9 else last_words}".strip()
@@ -161,10 +165,6 @@ class _Process:
             with suppress(BrokenPipeError):  # a job may still be on its way
                 stream.close()  # type: ignore[union-attr]
 
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")[-2000:].strip()
-
 
 def _answering(processes: Sequence[_Process]) -> list[_Process]:
     """Wait for the first answers."""
@@ -172,12 +172,6 @@ def _answering(processes: Sequence[_Process]) -> list[_Process]:
         for process in processes:
             selector.register(process.answers, selectors.EVENT_READ, process)
         return [key.data for key, _ in selector.select()]
-
-
-def _search_path() -> str:
-    """Workers import the very package that runs here, from wherever it was imported."""
-    package = str(Path(__file__).parents[2])
-    return os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 class RayEngine:
@@ -221,9 +215,8 @@ class RayEngine:
                 self._ray.cancel(reference, force=True)
 
     def _task(self, job: Job) -> Any:
-        return self._ray.remote(
-            num_cpus=job.settings.training.threads, max_retries=RETRIES, scheduling_strategy="SPREAD"
-        )(_perform_on_ray)
+        options = {"max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
+        return self._ray.remote(num_cpus=job.settings.training.threads, **options)(_perform_on_ray)
 
     def _outcome(self, reference: Any) -> Outcome:
         try:

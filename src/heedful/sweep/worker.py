@@ -83,7 +83,9 @@ def perform(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Do a job; whatever goes wrong is an outcome, never an exception."""
     try:
         job = Job.of(payload)
-        _settle(job)
+        os.environ.update(job.environment)  # see named corpora and relative paths as the process that made the job
+        if Path(job.folder).is_dir():
+            os.chdir(job.folder)
         outcome = ACTIONS[job.action](job)
     except StoreBusy as error:
         outcome = Outcome(status="busy", kind="StoreBusy", message=str(error))
@@ -91,13 +93,6 @@ def perform(payload: Mapping[str, Any]) -> dict[str, Any]:
         message = str(error) if isinstance(error, HeedfulError) else f"{type(error).__name__}: {error}"
         outcome = Outcome(status="failed", kind=type(error).__name__, message=message, details=traceback.format_exc())
     return asdict(outcome)
-
-
-def _settle(job: Job) -> None:
-    """See the data as the process that made the job sees them: relative paths, and the folder of named corpora."""
-    os.environ.update(job.environment)
-    if Path(job.folder).is_dir() and Path.cwd() != Path(job.folder):
-        os.chdir(job.folder)
 
 
 def _cache_corpus(job: Job) -> Outcome:
