@@ -51,7 +51,7 @@ class Run:
     def manifest(self) -> dict[str, Any]:
         return read_manifest(self.path)
 
-    @property
+    @cached_property
     def settings(self) -> RunSettings:
         """Runs of results version 5 and before recorded nothing."""
         return RunSettings.of({"record": {"scores": False}, **self.manifest["settings"]})

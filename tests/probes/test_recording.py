@@ -117,7 +117,7 @@ def test_flow_tables_are_those_of_the_flow_recorder(reviews: Corpus, encoder: st
     columns = ["epoch", "step", "token", "group", "polarity", "attention"]
     kept = expected["tokens"][columns].astype({"polarity": "float32", "attention": "float32"})
     pd.testing.assert_frame_equal(tables["flow_tokens"], kept, check_exact=True)
-    signs = tables["flow_signs"].set_index(["step", "group"])["attention_rate"]
+    signs = tables["flow_signs"].set_index(["step", "group"])["attention_rate"].to_dict()
     for moment, rows in expected["tokens"].groupby(["step", "group"]):
         assert signs[moment] == pytest.approx((rows["attention_rate"] > 0).mean())
     pairs = tables["flow_pairs"]
