@@ -15,11 +15,14 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
-from heedful.errors import StoreBusy, StoreError
+from heedful.errors import InputError, StoreBusy, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _REMEDIES = {
     errno.ENOSPC: "Free some space and call again: what is finished stays, what is not goes on where it was",
@@ -124,6 +127,17 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_table(path: Path, table: "pd.DataFrame") -> None:
+    """A table as CSV for people or Parquet for programs, by the ending of the name."""
+    if path.suffix not in {".csv", ".parquet"}:
+        raise InputError(f"Tables are written as .csv or .parquet, not as '{path.name}'.")
+    with replacing(path) as temporary:
+        if path.suffix == ".csv":
+            table.to_csv(temporary, index=False)
+        else:
+            table.to_parquet(temporary, index=False, compression="zstd")
 
 
 def read_json(path: Path) -> Any:

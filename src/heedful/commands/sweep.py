@@ -37,6 +37,7 @@ def sweep(
     a sweep that was stopped goes on when it is called again, and runs that failed are tried again.
     """
     from heedful.commands.progress import SweepProgress
+    from heedful.files import write_table
     from heedful.store import Store
     from heedful.sweep.loop import preview
     from heedful.sweep.loop import sweep as run_sweep
@@ -49,7 +50,9 @@ def sweep(
     with SweepProgress(plan.name) as progress:
         done = run_sweep(plan, place, on=on, workers=workers, watch=progress)
     stem = (out or store.absolute().parent / "sweeps") / plan.name
-    _write(done, stem)
+    for ending in (".csv", ".parquet"):
+        write_table(stem.with_name(f"{plan.name}{ending}"), done.summary)
+        write_table(stem.with_name(f"{plan.name}_runs{ending}"), done.runs)
     _print_sweep(done, stem, as_json)
     if done.failures:
         raise typer.Exit(1)
@@ -64,14 +67,6 @@ def _print_plan(plan: "Plan", seen: "Planned", as_json: bool) -> None:
     print(f" with {seen.workers} workers; varied: {', '.join(plan.varied) or 'nothing'}")
     unknown = "unknown, no finished run tells it"
     print(f"estimated time: {unknown if seen.seconds is None else timedelta(seconds=round(seen.seconds))}")
-
-
-def _write(done: "Sweep", stem: Path) -> None:
-    from heedful.sweep.tables import write_as
-
-    for ending in (".csv", ".parquet"):
-        write_as(done.summary, stem.with_name(stem.name + ending))
-        write_as(done.runs, stem.with_name(f"{stem.name}_runs{ending}"))
 
 
 def _print_sweep(done: "Sweep", stem: Path, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from heedful.files import explained
+from heedful.files import write_table
 from heedful.pipeline import Run, read_corpus
 from heedful.probes.inputs import MODES, flips_by_level
 from heedful.store import INPUTS, PREFIX, Store
@@ -58,9 +58,7 @@ def _write(run: Run, corpora: dict[str, Corpus], path: Path) -> None:
     if fingerprint not in corpora:
         corpora.clear()  # one at a time
         corpora[fingerprint] = read_corpus(run.settings)
-    table = read_changed_texts(run, corpora[fingerprint])
-    with explained(path):
-        table.to_parquet(path, index=False, compression="zstd")
+    write_table(path, read_changed_texts(run, corpora[fingerprint]))
 
 
 def read_changed_texts(
