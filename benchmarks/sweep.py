@@ -64,7 +64,7 @@ def listing(folder: Path) -> list[dict[str, str]]:
     """The wall time of a fresh process."""
     store = Store(folder / "listed")
     make_runs(store)
-    command = [sys.executable, "-m", "heedful.cli", "runs", "list", "--json", "--store", str(store.root)]
+    command = [sys.executable, "-m", "heedful", "runs", "list", "--json", "--store", str(store.root)]
     begun = time.perf_counter()
     answer = subprocess.run(command, capture_output=True, check=True)
     seconds = time.perf_counter() - begun

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 
 from heedful.errors import TraceError
 from heedful.traces import Trace
+from tests import strategies
 
 HAND: dict[str, Any] = {
     "offsets": [0, 2, 3],
@@ -59,7 +59,7 @@ def test_scores_of_any_size_give_weights_that_sum_to_one() -> None:
     assert trace.attention_weights.tolist() == pytest.approx([0.0, 1 / (1 + math.e), math.e / (1 + math.e)], abs=1e-15)
 
 
-@given(st.lists(st.lists(st.floats(-700, 700), min_size=1, max_size=5), min_size=1, max_size=5), st.floats(-50, 50))
+@given(strategies.ragged_scores(700), strategies.score(50))
 def test_weights_sum_to_one_and_a_constant_changes_nothing(scores: list[list[float]], constant: float) -> None:
     offsets = np.cumsum([0, *map(len, scores)])
     flat = np.concatenate(scores)

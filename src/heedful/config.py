@@ -67,6 +67,7 @@ class ModelSettings(Settings):
 
     structure: Literal["flat", "hierarchical"] = "flat"  # attention over words, or over words and then sentences
     attention: Literal["dot", "additive"] = "dot"
+    attention_weights: Literal["learned", "uniform", "frozen", "given"] = "learned"  # of the final attention
     encoder: Literal["none", "affine", "lstm", "gru", "conv"] = "none"
     score_scale: float = Field(10.0, gt=0)  # λ, a divisor: √d keeps scores of order one
     embedding_size: int = Field(100, ge=1)

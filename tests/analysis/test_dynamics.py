@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 from heedful.analysis.dynamics import (
@@ -20,6 +19,7 @@ from heedful.analysis.dynamics import (
     summary,
 )
 from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
+from tests import strategies
 from tests.oracles import flow as oracle
 
 TEXTS = [[0, 1, 1, 2], [3, 0, 3, 3, 4], [5], [2, 2], [4, 1, 0, 5, 5, 1]]  # words come up to three times; token 6 never
@@ -96,10 +96,10 @@ def test_the_terms_sum_to_the_autograd_rates(kind: str, outputs: int, scale: flo
 
 @settings(deadline=None, max_examples=40)
 @given(
-    texts=st.lists(st.lists(st.integers(0, TOKENS - 1), min_size=1, max_size=4), min_size=1, max_size=3),
-    kind=st.sampled_from(KINDS),
-    outputs=st.sampled_from([1, 3]),
-    seed=st.integers(0, 1000),
+    texts=strategies.documents(range(TOKENS)),
+    kind=strategies.one_of(*KINDS),
+    outputs=strategies.one_of(1, 3),
+    seed=strategies.seeds,
 )
 def test_terms_sum_to_what_the_gradients_do_to_the_scores(
     texts: list[list[int]], kind: str, outputs: int, seed: int

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from heedful.analysis import decisions as deciding
@@ -16,6 +15,7 @@ from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.rankings import RANKINGS, ranked
 from heedful.errors import InputError, UnknownName
 from heedful.traces import Trace
+from tests import strategies
 from tests.oracles import erasure as oracle
 from tests.oracles.random_traces import SPREADS, dyadic_trace, random_trace, tenths_trace, whole_number_trace
 from tests.oracles.reading import Numbers, counts, first, parts
@@ -184,7 +184,7 @@ def test_polarity_scores_of_any_size_decide_alike(size: float) -> None:
     assert counts(minimum_flips(trace)) == counts(minimum_flips(sized))
 
 
-@given(seed=st.integers(0, 10**6), shift=st.floats(-500, 500), spread=st.sampled_from([0.5, 20.0, 900.0]))
+@given(seed=strategies.seeds, shift=strategies.score(500), spread=strategies.one_of(0.5, 20.0, 900.0))
 @settings(max_examples=25, deadline=None)
 def test_adding_a_constant_to_the_scores_changes_nothing(seed: int, shift: float, spread: float) -> None:
     trace = random_trace(seed, instances=5, longest=9, spread=spread)
@@ -198,7 +198,7 @@ def test_adding_a_constant_to_the_scores_changes_nothing(seed: int, shift: float
         assert counts(first_flips(trace, name)) == counts(first_flips(moved, name))
 
 
-@given(seed=st.integers(0, 10**6))
+@given(seed=strategies.seeds)
 @settings(max_examples=12, deadline=None)
 def test_batched_equals_single(seed: int) -> None:
     trace = random_trace(seed, instances=5, longest=12)
@@ -217,7 +217,7 @@ def test_batched_equals_single(seed: int) -> None:
             )
 
 
-@given(seed=st.integers(0, 10**6))
+@given(seed=strategies.seeds)
 @settings(max_examples=30, deadline=None)
 def test_mass_and_fraction_belong_to_the_erased_units(seed: int) -> None:
     trace = random_trace(seed, instances=6, longest=12)

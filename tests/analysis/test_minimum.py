@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from heedful.analysis import decisions as deciding
 from heedful.analysis import minimum
@@ -14,6 +13,7 @@ from heedful.analysis.minimum import minimum_flips, verify_flip
 from heedful.analysis.rankings import RANKINGS
 from heedful.errors import InputError
 from heedful.traces import Trace
+from tests import strategies
 from tests.oracles import erasure as oracle
 from tests.oracles.random_traces import SPREADS, dyadic_trace, random_trace, tenths_trace, whole_number_trace
 from tests.oracles.reading import counts, first, parts
@@ -116,7 +116,7 @@ def test_weights_as_powers_find_what_weights_do(seed: int, monkeypatch: pytest.M
     pd.testing.assert_frame_equal(minimum_flips(same), expected)
 
 
-@given(seed=st.integers(0, 10**6), spread=st.sampled_from([0.01, 1.0, 30.0, 500.0, 1500.0]))
+@given(seed=strategies.seeds, spread=strategies.one_of(0.01, 1.0, 30.0, 500.0, 1500.0))
 @settings(max_examples=20, deadline=None)
 def test_a_minimum_flips_and_nothing_beats_it(seed: int, spread: float) -> None:
     trace = random_trace(seed, instances=8, longest=40, spread=spread)
@@ -129,7 +129,7 @@ def test_a_minimum_flips_and_nothing_beats_it(seed: int, spread: float) -> None:
             assert positions == sorted(set(positions))
 
 
-@given(seed=st.integers(0, 10**6), thirds=st.booleans())
+@given(seed=strategies.seeds, thirds=strategies.flags)
 @settings(max_examples=20, deadline=None)
 def test_no_ranking_beats_it_by_an_accident_of_rounding(seed: int, thirds: bool) -> None:
     """Tenths and thirds: sums that are zero on paper and not in floating point."""
@@ -145,7 +145,7 @@ def test_no_ranking_beats_it_by_an_accident_of_rounding(seed: int, thirds: bool)
     assert verify_flip(trace, minimum_flips(trace))["holds"].fillna(True).all()
 
 
-@given(seed=st.integers(0, 10**6), spread=st.sampled_from([0.1, 3.0, 50.0, 1500.0]))
+@given(seed=strategies.seeds, spread=strategies.one_of(0.1, 3.0, 50.0, 1500.0))
 @settings(max_examples=20, deadline=None)
 def test_the_margin_attains_the_minimum_on_every_binary_instance(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)

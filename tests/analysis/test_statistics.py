@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from heedful.analysis.statistics import (
@@ -16,6 +15,7 @@ from heedful.analysis.statistics import (
     share,
 )
 from heedful.errors import InputError
+from tests import strategies
 
 
 def test_wilson_interval_by_hand() -> None:
@@ -83,7 +83,7 @@ def test_the_interval_of_a_paired_difference_covers_the_truth(pairs: int, gains:
     assert 0.95 <= covered < 0.99
 
 
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=12), st.lists(st.integers(-3, 3), min_size=1, max_size=12))
+@given(strategies.sample, strategies.sample)
 def test_the_area_is_the_share_of_pairs(higher: list[int], lower: list[int]) -> None:
     pairs = [1.0 if a > b else 0.5 if a == b else 0.0 for a in higher for b in lower]
     assert area(np.array(higher, float), np.array(lower, float)) == pytest.approx(np.mean(pairs), abs=1e-12)

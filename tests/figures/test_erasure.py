@@ -1,7 +1,5 @@
 """Pictures of erasure: boxes, tails, clouds, counts and flip tables show the numbers of hand-made tables."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +7,19 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from heedful.figures.erasure import COMMON, RANKINGS, Grid, erased_boxes, excess, excess_curves, with_common
-from heedful.figures.single_erasure import divergence_clouds, flip_matrices, negative_counts
-from heedful.figures.style import FORMATS, save_figure
+from heedful.figures.erasure import (
+    COMMON,
+    RANKINGS,
+    Grid,
+    divergence_clouds,
+    erased_boxes,
+    excess,
+    excess_curves,
+    flip_matrices,
+    negative_counts,
+    with_common,
+)
+from heedful.figures.picture import render
 
 GRID = Grid(models=("HANrnn",), datasets={"yelp10k": "Yelp"})
 
@@ -34,7 +42,7 @@ def single_table(
     pairs: list[tuple[float, float]], *, model: str = "HANrnn", ranking: str = "attention"
 ) -> pd.DataFrame:
     """Δα and ΔJS of each instance."""
-    table = pd.DataFrame(pairs, columns=["difference", "divergence_difference"])
+    table = pd.DataFrame(pairs, columns=["delta_weight", "delta_js"])
     return table.assign(dataset="yelp10k", model=model, seed=0, ranking=ranking, instance=range(len(pairs)), units=5)
 
 
@@ -193,7 +201,15 @@ def test_rankings_have_colours_of_their_own() -> None:
     assert len(set(RANKINGS.values())) == len(RANKINGS)
 
 
-def test_pictures_are_saved_in_three_formats(tmp_path: Path) -> None:
-    saved = save_figure(erased_boxes(FIVE, GRID, tail="HANrnn"), tmp_path / "boxes")
-    assert [path.suffix for path in saved] == [f".{name}" for name in FORMATS]
-    assert all(path.stat().st_size > 1000 for path in saved)
+def test_a_ranking_that_flips_nothing_in_one_panel_has_no_curve_there() -> None:
+    grid = Grid(models=("HANrnn",), datasets={"yelp10k": "Yelp", "yahoo-1k": "Yahoo"})
+    other = flips_table({"attention": [None], "minimum": [1]}, dataset="yahoo-1k")
+    figure = excess_curves(pd.concat([FIVE, other], ignore_index=True), grid)
+    assert [line.get_label() for line in panel(figure, "Yahoo, HANrnn").lines] == []
+    assert [line.get_label() for line in panel(figure, "Yelp, HANrnn").lines] == ["attention", "gradient"]
+
+
+def test_pictures_are_drawn_in_three_formats() -> None:
+    files = render(erased_boxes(FIVE, GRID, tail="HANrnn"))
+    assert list(files) == ["svg", "pdf", "png"]
+    assert all(len(content) > 1000 for content in files.values())

@@ -6,13 +6,13 @@ from collections.abc import Callable
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.models.attention import additive_scores, dot_scores
 from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention, pool_by_operations
+from heedful.models.layers import additive_scores, dot_scores
 from heedful.text.ragged import offsets_of
+from tests import strategies
 
 
 def test_dot_scores_by_hand() -> None:
@@ -46,10 +46,10 @@ def looped_pooling(hidden: Tensor, scores: Tensor, index: Tensor, offsets: Tenso
 
 @pytest.mark.parametrize("pooling", [pool_attention, pool_by_operations])
 @given(
-    lengths=st.lists(st.integers(1, 6), min_size=1, max_size=5),
-    distinct=st.integers(1, 4),
-    spread=st.sampled_from([0.01, 1.0, 300.0]),
-    seed=st.integers(0, 10_000),
+    lengths=strategies.lengths,
+    distinct=strategies.small_numbers,
+    spread=strategies.one_of(0.01, 1.0, 300.0),
+    seed=strategies.seeds,
 )
 def test_pooling_and_its_closed_form_gradient_equal_autograd_of_a_loop(
     pooling: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
@@ -97,7 +97,7 @@ def test_tokens_of_another_vocabulary_are_refused() -> None:
         distinct_tokens(torch.tensor([1, 9]), 5)
 
 
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=40))
+@given(strategies.token_lists(range(31), longest=40))
 def test_distinct_tokens_are_those_of_torch_unique(tokens: list[int]) -> None:
     given_tokens = torch.tensor(tokens)
     distinct, index = distinct_tokens(given_tokens, 31)

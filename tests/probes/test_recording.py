@@ -8,7 +8,7 @@ import pytest
 
 from heedful.config import RecordSettings
 from heedful.models.classifier import Classifier
-from heedful.models.encoders import AffineEncoder
+from heedful.models.layers import AffineEncoder
 from heedful.probes import recording
 from heedful.probes.flow import FlowRecorder
 from heedful.probes.recording import FlowTables, ScoreRecorder

@@ -7,16 +7,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.analysis.separation import matched_separation
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS
-from heedful.claims.scores import matched_separation
-from heedful.studies.calibration import judge, plan
-from heedful.studies.calibration.case import NEAR, Truth, claim_truth, question_truth
-from heedful.studies.calibration.confusion import calibration_tables, confusion, shown_confusion, wrong
-from heedful.studies.calibration.evidence import BEHIND, Population, population
-from heedful.studies.calibration.judge import Calibration, calibrate
+from heedful.studies.calibration import judging, worlds
+from heedful.studies.calibration.judging import (
+    BEHIND,
+    NEAR,
+    Calibration,
+    Population,
+    RightAnswer,
+    calibrate,
+    calibration_tables,
+    claim_truth,
+    confusion,
+    population,
+    question_truth,
+    shown_confusion,
+    wrong,
+)
 from heedful.studies.calibration.planted import plant
-from heedful.studies.calibration.world import World
+from heedful.studies.calibration.worlds import World
 from heedful.studies.examine import Examination, examine
 from tests.commands import Call
 
@@ -70,8 +81,8 @@ def test_an_answer_that_always_says_yes_has_every_wrong_yes_counted(monkeypatch:
         said = tuple(replace(question, decision="yes") for question in seen.answer.questions)
         return replace(seen, answer=replace(seen.answer, questions=said))
 
-    monkeypatch.setattr(judge, "examine", always_yes)
-    table = confusion(calibrate(FEW[1:3], workers=1).answers)  # blind, and corpus only
+    monkeypatch.setattr(judging, "examine", always_yes)
+    table = confusion(calibrate(FEW[1:3], workers=1).answers, "question")  # blind, and corpus only
     assert table[["question", "not_yes", "wrong_yes", "wrong_no"]].to_numpy().tolist() == [
         ["corpus", 1, 1, 0],
         ["decision", 2, 2, 0],
@@ -101,22 +112,22 @@ def numbers(**values: float) -> Population:
 
 def test_a_claim_is_true_above_its_line_and_near_within_a_twentieth() -> None:
     line = CLAIMS["S13"].threshold
-    assert claim_truth("S13", numbers(S13=line + 0.1)) == Truth(decision="yes", number=line + 0.1)
-    assert claim_truth("S13", numbers(S13=line - 0.01)) == Truth(decision="no", number=line - 0.01, near=True)
+    assert claim_truth("S13", numbers(S13=line + 0.1)) == RightAnswer(truth="yes", number=line + 0.1)
+    assert claim_truth("S13", numbers(S13=line - 0.01)) == RightAnswer(truth="no", number=line - 0.01, near=True)
     assert claim_truth("S13", replace(numbers(), numbers={})) is None
     assert NEAR == 0.05
 
 
 def test_the_truth_of_a_question_is_planted_or_that_of_its_weakest_claim() -> None:
-    assert question_truth("corpus", "yes", numbers(C2b=0.1)) == Truth(decision="yes")
-    assert question_truth("corpus", None, numbers(C8c=0.6)) == Truth(decision="no", number=0.6)
-    assert question_truth("decision", 0.9, numbers(S13=0.1)) == Truth(decision="yes", number=0.9)
-    assert question_truth("decision", 0.72, numbers()) == Truth(decision="no", number=0.72, near=True)
+    assert question_truth("corpus", "yes", numbers(C2b=0.1)) == RightAnswer(truth="yes")
+    assert question_truth("corpus", None, numbers(C8c=0.6)) == RightAnswer(truth="no", number=0.6)
+    assert question_truth("decision", 0.9, numbers(S13=0.1)) == RightAnswer(truth="yes", number=0.9)
+    assert question_truth("decision", 0.72, numbers()) == RightAnswer(truth="no", number=0.72, near=True)
 
 
 def test_where_words_push_at_random_a_yes_is_wrong_and_silence_right() -> None:
-    truth = question_truth("corpus", None, numbers(C1=0.7))
-    assert (truth.decision, truth.moot) == ("no", True)
+    right = question_truth("corpus", None, numbers(C1=0.7))
+    assert (right.truth, right.moot) == ("no", True)
 
 
 def test_nothing_is_asked_of_a_model_that_learned_nothing_or_of_too_few_decisions() -> None:
@@ -137,7 +148,7 @@ def test_confusion_by_hand() -> None:
         ("corpus", 200, "yes", True, False, "not shown"),
         ("corpus", 200, "not shown", False, True, "no"),
     ]
-    table = confusion(pd.DataFrame(rows, columns=columns))
+    table = confusion(pd.DataFrame(rows, columns=columns), "question", "texts")
     expected = {
         "worlds": 6, "yes": 1, "no": 3, "not_yes": 3, "wrong_yes": 1, "not_no": 4, "wrong_no": 2, "wrong_near": 1,
         "clear": 3, "not_shown": 1, "near": 2, "moot": 1,
@@ -160,7 +171,7 @@ def test_all_tables_of_a_calibration(found: Calibration) -> None:
 def test_the_command_prints_saves_and_leaves_the_trained_worlds_out(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "worlds", lambda **_: FEW[1:2])
+    monkeypatch.setattr(worlds, "worlds", lambda **_: FEW[1:2])
     outcome = call("calibrate", "--no-trained", "--workers", 1, "--out", tmp_path)
     assert outcome.code == 0
     assert "The answer where attention is planted" in outcome.out

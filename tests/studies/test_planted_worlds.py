@@ -7,15 +7,22 @@ import pandas as pd
 import pytest
 import torch
 
+from heedful.analysis.separation import matched_separation, separation
 from heedful.analysis.statistics import area
-from heedful.claims.scores import matched_separation, separation
 from heedful.errors import ConfigError
-from heedful.studies.calibration.case import Case
-from heedful.studies.calibration.evidence import population
-from heedful.studies.calibration.language import LENGTHS, SHARES, Language, draw
-from heedful.studies.calibration.plan import trained_worlds, worlds
+from heedful.studies.calibration.judging import population
 from heedful.studies.calibration.planted import attended_share, plant
-from heedful.studies.calibration.world import PLANTED, TRAINED, World
+from heedful.studies.calibration.worlds import (
+    LENGTHS,
+    PLANTED,
+    SHARES,
+    TRAINED,
+    Case,
+    World,
+    draw,
+    trained_worlds,
+    worlds,
+)
 from heedful.traces import Trace
 
 
@@ -80,19 +87,20 @@ def test_a_bias_puts_one_class_ahead_and_leaves_most_decisions_as_they_are() -> 
 
 def test_in_bursts_a_word_is_repeated_in_its_text() -> None:
     def distinct(bursts: bool) -> float:
-        language = Language(classes="50:50", length="long", bursts=bursts)
-        texts = draw(language, 200, np.random.default_rng(0))
+        world = World(kind="blind", classes="50:50", length="long", texts=200, seed=0, bursts=bursts)
+        texts = draw(world, 200, np.random.default_rng(0))
         return len(set(zip(texts.segments, texts.words, strict=True))) / len(texts.words)
 
     assert distinct(bursts=False) > 1.8 * distinct(bursts=True)
 
 
 def test_bursts_keep_the_words_of_a_class_in_its_texts() -> None:
-    language = Language(classes="3 even", length="short", bursts=True)
-    texts = draw(language, 300, np.random.default_rng(0))
-    owners = language.owners[texts.words]
-    assert set(owners[texts.places < language.own] - texts.labels[texts.segments[texts.places < language.own]]) == {0}
-    assert (np.bincount(texts.segments, owners >= 0) >= language.own).all()
+    world = World(kind="blind", classes="3 even", length="short", texts=300, seed=0, bursts=True)
+    texts = draw(world, 300, np.random.default_rng(0))
+    owners = world.owners[texts.words]
+    own, _ = world.own_words
+    assert set(owners[texts.places < own] - texts.labels[texts.segments[texts.places < own]]) == {0}
+    assert (np.bincount(texts.segments, owners >= 0) >= own).all()
 
 
 def test_how_much_of_the_smallest_set_is_attended_to_by_hand() -> None:

@@ -2,30 +2,21 @@
 
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 from heedful.config import RunSettings
-from heedful.errors import HeedfulError, UnknownName
 from heedful.pipeline import read_corpus, run
+from heedful.report.timeline import CONTENT_POLICY
 from heedful.store import Store
+from heedful.studies.study import Reproduced, reproduce, want
+from heedful.studies.sun2020 import study as study_module
 from heedful.studies.sun2020 import synthetic
+from heedful.studies.sun2020.study import CLAIMED, DRAWN, PUBLISHED, STUDY
 from heedful.studies.sun2020.synthetic import Planted, Recording, plan
-from heedful.studies.sun2020.synthetic_figures import FIGURES, figures
-from heedful.studies.sun2020.synthetic_tables import (
-    CLAIM_TABLES,
-    TABLE_SETS,
-    attention_gap,
-    claim_tables,
-    gap_courses,
-    loss_table,
-    published_tables,
-    settling_times,
-)
+from heedful.studies.sun2020.tables import attention_gap, gap_courses, loss_table, settling_times
 
 
 def small(settings: RunSettings) -> RunSettings:
@@ -149,32 +140,56 @@ def test_only_the_affine_recording_has_dot_products_of_hidden_vectors(found: dic
     assert "omega_hidden" not in found["data-1"][0].table("pairs")
 
 
-def test_recordings_are_runs_of_a_sweep(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, list[Recording]]
-) -> None:
-    small_plan = {name: tuple(map(small, wanted)) for name, wanted in plan(quick=True).items()}
-    monkeypatch.setattr(synthetic, "plan", lambda **_options: small_plan)
-    done = synthetic.recordings(Store(tmp_path), quick=True, sets=["data-1", "ratio-0.5"], workers=1)
-    assert done["data-1"] == done["ratio-0.5"][:3]
-    assert [recording.seed for recording in done["ratio-0.5"]] == [0, 1, 2, 3]
-    for one, other in zip(found["data-1"], done["data-1"], strict=False):  # which is tested on more texts
-        for name in ("model", "groups", "pairs", "signs", "tokens"):
-            pd.testing.assert_frame_equal(one.table(name), other.table(name), check_exact=True)
+@pytest.fixture(scope="module")
+def small_study(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
+    """All figures and claims on made data, from small trainings that a sweep runs."""
+    folder = tmp_path_factory.mktemp("study")
+    small_plan = {name: tuple(map(small, wanted[:2])) for name, wanted in plan(quick=True).items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study_module, "plan", lambda **_options: small_plan)
+        patch.setattr("heedful.text.synthetic.HELD_OUT_SIZE", 60)
+        wanted = want(STUDY, quick=True, figures=["all"], claims=True)
+        made = [table for table in wanted.tables if table.name == "synthetic"]
+        figures = [
+            figure
+            for figure in wanted.figures
+            if STUDY.has_data(figure.needs, replace(wanted.selection, datasets=("agnews",)))
+        ]
+        only = replace(wanted, tables=tuple(made), figures=tuple(figures), claims=False)
+        return reproduce(STUDY, only, Store(folder / "store"), folder / "out", workers=1)
 
 
-def test_a_training_that_cannot_be_recorded_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    contextual = {"data-1": (small(synthetic.recipe()).change({"model.encoder": "lstm"}),)}
-    monkeypatch.setattr(synthetic, "plan", lambda **_options: contextual)
-    with pytest.raises(HeedfulError, match="could not be recorded: Flow terms need a token's hidden vector"):
-        synthetic.recordings(Store(tmp_path), workers=1)
+def test_recordings_are_runs_of_a_sweep(small_study: Reproduced, found: dict[str, list[Recording]]) -> None:
+    assert small_study.failures == ()
+    assert set(small_study.tables) == {*PUBLISHED, *CLAIMED}
+    for name, (sets, make) in CLAIMED.items():
+        ours = make([recording for part in sets for recording in found[part]])
+        pd.testing.assert_frame_equal(small_study.tables[name], ours, check_exact=True)
+
+
+def test_every_figure_on_made_data_is_drawn(small_study: Reproduced) -> None:
+    names = [*(f"S{number}" for number in range(1, 13)), "time"]
+    assert [picture.name for picture in small_study.page.pictures()] == names
+    assert small_study.missing == ()
+    for name in names:
+        assert (small_study.out / "figures" / f"figure-{name}.svg").stat().st_size > 2000
+
+
+def test_the_page_shows_the_recorded_training(small_study: Reproduced) -> None:
+    html = small_study.page.places["page"].read_text(encoding="utf-8")
+    assert html.count('type="range"') == 1
+    assert html.count("<circle cx=") > 50
+    assert CONTENT_POLICY.split()[1].strip("'") in html
+
+
+def claim_tables(found: dict[str, list[Recording]]) -> dict[str, pd.DataFrame]:
+    return {name: make([one for part in sets for one in found[part]]) for name, (sets, make) in CLAIMED.items()}
 
 
 def test_every_table_of_the_claims_is_made(found: dict[str, list[Recording]]) -> None:
     tables = claim_tables(found)
-    assert set(tables) == set(CLAIM_TABLES)
     assert all(len(table) and table["seed"].nunique() == 2 for table in tables.values())
-    assert {part for needs, _ in CLAIM_TABLES.values() for part in needs} == set(TABLE_SETS)
-    assert set(claim_tables({"data-1": found["data-1"]})) == {"dot_products"}
+    assert {part for sets, _ in {**PUBLISHED, **CLAIMED, **DRAWN}.values() for part in sets} <= set(plan())
 
 
 def test_tables_hold_the_settings_that_set_runs_apart(found: dict[str, list[Recording]]) -> None:
@@ -188,7 +203,7 @@ def test_tables_hold_the_settings_that_set_runs_apart(found: dict[str, list[Reco
 
 
 def test_published_numbers_stand_beside_ours(found: dict[str, list[Recording]]) -> None:
-    tables = published_tables(found)
+    tables = {name: make(found["data-1"]) for name, (_, make) in PUBLISHED.items()}
     assert tables["synthetic_loss"]["published"].tolist() == [0.694, 0.505, 0.206, 0.073, 0.036, 0.020]
     scores = tables["synthetic_scores"].set_index(["quantity", "group"])
     ours = [recording.table("scores").groupby("group")["attention"].mean()["positive"] for recording in found["data-1"]]
@@ -220,23 +235,3 @@ def test_settling_times_by_hand() -> None:
     assert table["kind"].tolist() == ["pos-pos", "neg-neg", "pos-neg", "pos-neg"]
     assert table["settled"].tolist() == [10.0, 20.0, 30.0, 0.0]
     assert table["ever"].tolist() == [True, True, False, True]
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_declared_and_drawn(name: str, found: dict[str, list[Recording]]) -> None:
-    figure = FIGURES[name]
-    assert set(figure.needs) <= set(plan())
-    assert figure.see.endswith(".")
-    assert figure.caption.endswith(".")
-    drawn = figure.draw(found)
-    assert isinstance(drawn, Figure)
-    drawn.canvas.draw()
-
-
-def test_figures_of_the_supplement_are_all_there() -> None:
-    assert list(FIGURES) == [*(f"S{number}" for number in range(1, 13)), "time"]
-
-
-def test_an_unknown_figure_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="There is no figure 'S13'"):
-        figures(Store(tmp_path), names=["S13"])

@@ -5,10 +5,9 @@ from functools import cache
 import pytest
 
 import heedful
-from heedful.studies.calibration.case import Case
-from heedful.studies.calibration.evidence import population
-from heedful.studies.calibration.trained import found_share, grow, spoken
-from heedful.studies.calibration.world import World
+from heedful.studies.calibration.judging import population
+from heedful.studies.calibration.trained import found_share, grow
+from heedful.studies.calibration.worlds import Case, World
 
 
 @cache
@@ -39,7 +38,7 @@ def test_of_one_word_of_each_class_there_are_too_few_for_the_corpus() -> None:
     whole = population(case.whole)
     assert whole.numbers["C1"].count == 2
     assert not whole.enough("C1")
-    assert spoken(World(kind="one word", classes="50:50", length="short", texts=500, seed=0)).class_words == 1
+    assert World(kind="one word", classes="50:50", length="short", texts=500, seed=0).class_words == 1
 
 
 def test_the_test_texts_of_a_world_are_a_tenth() -> None:

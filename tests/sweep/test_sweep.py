@@ -227,7 +227,7 @@ def test_an_unknown_engine_and_no_workers_are_sentences() -> None:
 
 
 def test_progress_says_how_many_runs_are_done_running_and_failed(capfd: pytest.CaptureFixture[str]) -> None:
-    from heedful.commands.progress import SweepProgress
+    from heedful.cli.progress import SweepProgress
 
     job = Job(action="run", settings=RunSettings(), store="runs")
     with SweepProgress("scales") as progress:

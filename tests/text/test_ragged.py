@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import softmax
 
 from heedful.text.ragged import (
@@ -21,9 +20,7 @@ from heedful.text.ragged import (
     segments_of,
     shuffled,
 )
-
-lengths = st.lists(st.integers(1, 6), min_size=1, max_size=12)
-any_score = st.floats(-2000, 2000, allow_nan=False)
+from tests import strategies
 
 
 def test_offsets_are_where_documents_begin() -> None:
@@ -43,7 +40,7 @@ def test_positions_follow_the_order_asked_for() -> None:
     assert positions_of(offsets, torch.tensor([], dtype=torch.int64)).tolist() == []
 
 
-@given(lengths, st.randoms(use_true_random=False))
+@given(strategies.lengths, strategies.shuffles)
 def test_positions_equal_a_loop_over_documents(sizes: list[int], chance: random.Random) -> None:
     rows = list(range(len(sizes)))
     chance.shuffle(rows)
@@ -57,7 +54,7 @@ def test_segment_sums_are_sums_of_each_document() -> None:
     assert sums.tolist() == [1.0, 14.0]
 
 
-@given(st.lists(st.lists(any_score, min_size=1, max_size=6), min_size=1, max_size=6))
+@given(strategies.ragged_scores(2000))
 def test_segment_softmax_equals_scipy_for_each_document(documents: list[list[float]]) -> None:
     scores = torch.tensor([score for document in documents for score in document], dtype=torch.float64)
     offsets = offsets_of(torch.tensor([len(document) for document in documents]))
@@ -70,14 +67,14 @@ def test_segment_softmax_is_safe_at_scores_of_two_thousand() -> None:
     assert segment_softmax(scores, torch.tensor([0, 2, 4])).tolist() == [1.0, 0.0, 0.5, 0.5]
 
 
-@given(st.integers(1, 40), st.integers(1, 9), st.integers(0, 5))
+@given(strategies.sizes, strategies.small_numbers, strategies.few_seeds)
 def test_shuffled_batches_cover_every_row_once(count: int, size: int, seed: int) -> None:
     batches = list(shuffled(count, size, torch.Generator().manual_seed(seed)))
     assert sorted(torch.cat(batches).tolist()) == list(range(count))
     assert all(len(batch) == size for batch in batches[:-1])
 
 
-@given(lengths, st.integers(1, 5), st.integers(1, 3), st.integers(0, 5))
+@given(strategies.lengths, strategies.small_numbers, strategies.small_numbers, strategies.few_seeds)
 def test_bucketed_batches_cover_every_row_once(sizes: list[int], size: int, pool: int, seed: int) -> None:
     batches = list(bucketed(torch.tensor(sizes), size, torch.Generator().manual_seed(seed), pool=pool))
     assert sorted(torch.cat(batches).tolist()) == list(range(len(sizes)))
@@ -90,7 +87,7 @@ def test_bucketed_batches_hold_documents_of_similar_length() -> None:
     assert sorted(sizes[batch].tolist() for batch in batches) == [[1, 1, 1], [9, 9, 9]]
 
 
-@given(lengths, st.integers(1, 10))
+@given(strategies.lengths, strategies.small_numbers)
 def test_in_order_keeps_the_order_and_the_limit(sizes: list[int], most: int) -> None:
     batches = list(in_order(torch.tensor(sizes), most))
     assert torch.cat(batches).tolist() == list(range(len(sizes)))

@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from heedful.errors import DataError
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
+from tests import strategies
 
 
 def load(labels: list[str], *, seed: int = 0, texts: list[str] | None = None) -> Corpus:
@@ -53,7 +53,7 @@ def test_rows_keep_their_order_within_a_drawn_split() -> None:
         assert numbers == sorted(numbers)
 
 
-@given(st.lists(st.integers(0, 12), min_size=20, max_size=60), st.integers(0, 3))
+@given(strategies.repeated_texts, strategies.few_seeds)
 def test_every_row_is_in_one_split_and_no_text_in_two(repeats: list[int], seed: int) -> None:
     texts = [f"text{number}" for number in repeats]
     labels = ["a" if number % 2 else "b" for number in repeats]
@@ -130,7 +130,7 @@ def test_a_class_with_three_texts_is_in_every_split(few: int) -> None:
     assert not any("lack" in notice for notice in corpus.notices)
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=20, max_size=80), st.integers(0, 3))
+@given(strategies.labelled_texts, strategies.few_seeds)
 def test_every_class_with_three_different_texts_is_in_every_split(rows: list[tuple[int, int]], seed: int) -> None:
     texts = [f"{label} {number}" for label, number in rows]
     different = Counter(text[0] for text in set(texts))

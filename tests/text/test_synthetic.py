@@ -142,7 +142,7 @@ def test_a_description_without_keys_is_data_one() -> None:
 
 @pytest.mark.parametrize("part", ["noises=0.1", "noise", "noise=much", "size=1e3", "seed=-1"])
 def test_a_description_that_is_none_is_answered_with_its_keys(part: str) -> None:
-    with pytest.raises(DataError, match=rf"'{part}' of .* not one of classes, noise, positive_share, size, seed with"):
+    with pytest.raises(DataError, match=rf"'{part}' of .* not one of classes, size, seed, noise, positive_share with"):
         load_corpus(f"synthetic:classes=3,{part}")
 
 

@@ -19,9 +19,8 @@ from heedful.store import Store
 from heedful.text import synthetic
 from heedful.text import vectors as module
 from heedful.text.corpus import Corpus, build_corpus
-from heedful.text.tokenize import Tokenizer
+from heedful.text.tokenize import Tokenizer, Vocabulary
 from heedful.text.vectors import initial_vectors, read_vectors, word2vec
-from heedful.text.vocabulary import Vocabulary
 from heedful.training import loop
 from heedful.training.events import EpochDone, Event
 from heedful.training.loop import fit

@@ -1,9 +1,12 @@
-"""Pictures of erasure until the decision flips, Serrano & Smith 2019: rows of panels for models, columns for data sets.
+"""Pictures of erasure, Serrano & Smith 2019: rows of panels for models, columns for data sets.
 
-`flips` has one row per instance, ranking and order: units, erased (null where nothing flips), fraction, mass. Seeds and
-random orders are pooled.
+`flips` (until the decision flips) has one row per instance, ranking and order: units, erased (null where nothing
+flips), fraction, mass. `single` (the top unit of a ranking beside another one, section 4) has one row per instance and
+ranking: `delta_weight` Δα in attention of the two units, `delta_js` ΔJS in what their erasure does to the
+output; instances of one unit have no other and are left out. Seeds and random orders are pooled.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,37 +15,46 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
-from matplotlib.figure import Figure
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
+from matplotlib.figure import Figure as Canvas
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, PercentFormatter
 
 from heedful.analysis.quality import with_everything_erased
 from heedful.analysis.statistics import Numbers
-from heedful.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, brief, house_style
+from heedful.figures import style
 
 RANKINGS: Mapping[str, str] = {
-    "random": GREY,
-    "attention": ORANGE,
-    "gradient": SKY,
-    "product": BLUE,
-    "margin": GREEN,
-    "minimum": PURPLE,
+    "random": style.GREY,
+    "attention": style.ORANGE,
+    "gradient": style.SKY,
+    "product": style.BLUE,
+    "margin": style.GREEN,
+    "minimum": style.PURPLE,
 }
 """Colours, in the order of the paper's legend; the last two are ours."""
 
 OURS = ("margin", "minimum")
-LINES: Mapping[str, Literal[":", "--", "-."]] = {"random": ":", "gradient": "--", "margin": "-."}
+COMMON = "median on the instances that every ranking flips"
+HALF = 0.5
+LEAST = 1e-3  # the smallest share that a tail shows
+BINS, CELLS = 10, (32, 20)  # of the axis of Δα; of a cloud, across and up
+FEWEST = 5  # a median is drawn where so many instances lie
+LIGHT, DARK = "#D5D9DE", "#333333"
+STROKES: Mapping[str, Literal[":", "--", "-."]] = {"random": ":", "gradient": "--", "margin": "-."}
 """Curves differ in their strokes, too; the others are solid."""
 
-CHANCE = "random"
-COMMON = "median on the instances that every ranking flips"
-PAPER = "the paper's share"
-HALF = 0.5
-LEAST = 1e-3
-"""The smallest share that a tail shows."""
+QUARTERS: Mapping[str, tuple[int, int, str]] = {
+    "both": (0, 0, style.GREY),
+    "only top": (1, 0, style.BLUE),
+    "only other": (0, 1, style.ORANGE),
+    "neither": (1, 1, style.GREY),
+}
+"""Column, row and colour; blue speaks for the ranking, orange against it, as in the paper."""
 
-SOFT = "#5b6675"
 _INSTANCE = ["dataset", "model", "seed", "instance"]
 
 Draw = Callable[[Axes, pd.DataFrame], None]
@@ -69,9 +81,10 @@ class Row:
     height: float
 
 
+@style.house_style()
 def erased_boxes(
     flips: pd.DataFrame, grid: Grid, *, column: str = "fraction", tail: str | None = None, known: Known | None = None
-) -> Figure:
+) -> Canvas:
     """What was erased at the first flip, by ranking: `fraction` of the units (5, 6, 10) or `mass` of attention (11).
 
     A box holds the middle half, its line is the median, whiskers end at the last point within 1.5 times its length.
@@ -95,16 +108,16 @@ def erased_boxes(
     handles = [Line2D([], [], color="black", marker="D", markersize=4, linestyle="", label=COMMON)]
     if tail is not None and tail in grid.models:
         rows.append(Row(model=tail, draw=_tails(rankings, known or {}), x=label, y="instances above (log)", height=2.9))
-        handles += [curve_handle(name) for name in rankings]
-        handles += [Line2D([], [], color="black", marker="s", mfc="white", linestyle="", label=PAPER)] if known else []
-    with house_style():
-        figure = draw_rows(kept, grid, rows, width=4.3)
-        columns = min(len(handles), round(figure.get_figwidth() / 2.4))
-        figure.legend(handles=handles, loc="outside lower center", ncols=columns)
-    return figure
+        handles += [_curve(name) for name in rankings]
+    if tail in grid.models and known:
+        handles.append(Line2D([], [], color="black", marker="s", mfc="white", linestyle="", label="the paper's share"))
+    canvas = draw_rows(kept, grid, rows, width=4.3)
+    style.legend_below(canvas, handles, most=round(canvas.get_figwidth() / 2.4))
+    return canvas
 
 
-def excess_curves(flips: pd.DataFrame, grid: Grid) -> Figure:
+@style.house_style()
+def excess_curves(flips: pd.DataFrame, grid: Grid) -> Canvas:
     """The share of instances that a ranking flips with at most so many times the fewest possible erasures."""
     ratios = excess(in_grid(flips, grid))
     rankings = [name for name in shown_rankings(ratios) if name != "minimum"]
@@ -113,21 +126,103 @@ def excess_curves(flips: pd.DataFrame, grid: Grid) -> Figure:
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
         for name in rankings:
             some = rows[rows["ranking"] == name]
-            found, counts = np.unique(numbers(some["ratio"].dropna()), return_counts=True)
-            heights = counts.cumsum() / max(1, len(some))
-            draw_steps(axis, [*found, furthest], [*heights, *heights[-1:]][: len(found) + 1], name)
+            steps, counts = np.unique(numbers(some["ratio"].dropna()), return_counts=True)
+            if len(steps):
+                heights = counts.cumsum() / len(some)
+                _draw_steps(axis, [*steps, furthest], [*heights, heights[-1]], name)
         axis.set(xscale="log", xlim=(0.97, furthest), ylim=(0, 1.03))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.xaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        remark(axis, f"{len(rows[rows['ranking'] == 'minimum']):,} instances that can be flipped")
+        style.remark(axis, f"{len(rows[rows['ranking'] == 'minimum']):,} instances that can be flipped")
 
     x, y = "units erased / fewest possible (log)", "instances flipped"
     rows = [Row(model=model, draw=draw, x=x, y=y, height=2.9) for model in grid.models]
-    with house_style():
-        figure = draw_rows(ratios, grid, rows, width=3.5)
-        handles = [curve_handle(name) for name in rankings]
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3 * len(grid.datasets)))
-    return figure
+    canvas = draw_rows(ratios, grid, rows, width=3.5)
+    style.legend_below(canvas, [_curve(name) for name in rankings], most=3 * len(grid.datasets))
+    return canvas
+
+
+@style.house_style()
+def divergence_clouds(single: pd.DataFrame, grid: Grid) -> Canvas:
+    """ΔJS against Δα: how much more erasing the top unit does, by how much more attention it has (Figures 3 and 7)."""
+    shown = _of_attention(single, grid)
+    low, high = _span(numbers(shown["delta_js"]))
+    edges = _edges(shown)
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        x, y = numbers(rows["delta_weight"]), numbers(rows["delta_js"])
+        axis.hexbin(x, y, gridsize=CELLS, extent=(0, edges[-1], low, high), mincnt=1, linewidths=0)
+        axis.axhline(0, color="#555555", linewidth=0.9)
+        _draw_medians(axis, x, y, edges)
+        style.remark(axis, f"{len(rows):,} instances, ΔJS < 0 in {share_words(float((y < 0).mean()))}")
+        axis.set(xlim=(0, edges[-1]), ylim=(low, high))
+
+    rows = [Row(model=model, draw=draw, x="Δα", y="ΔJS (nats)", height=2.9) for model in grid.models]
+    canvas = draw_rows(shown, grid, rows, width=3.4)
+    _scale_counts(canvas)
+    median = "median and middle half in each tenth of the axis"
+    style.legend_below(canvas, [Line2D([], [], color=style.VERMILION, marker="o", markersize=4, label=median)])
+    return canvas
+
+
+@style.house_style()
+def negative_counts(single: pd.DataFrame, grid: Grid) -> Canvas:
+    """How many instances have a negative ΔJS in each tenth of the axis, before all that lie there (Figures 4 and 8)."""
+    shown = _of_attention(single, grid)
+    edges = _edges(shown)
+    centres, width = (edges[:-1] + edges[1:]) / 2, float(edges[1])
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        negative = rows["delta_js"] < 0
+        every, below = (np.histogram(numbers(some["delta_weight"]), edges)[0] for some in (rows, rows[negative]))
+        axis.bar(centres, every, width=0.94 * width, color=LIGHT)
+        axis.bar(centres, below, width=0.5 * width, color=style.VERMILION)
+        for centre, count, some in zip(centres.tolist(), every.tolist(), below.tolist(), strict=True):
+            if some:
+                axis.annotate(f"{100 * some / count:.0f}", (centre, count), xytext=(0, 2),
+                              textcoords="offset points", ha="center", fontsize=7)  # fmt: skip
+        style.remark(axis, f"{int(negative.sum()):,} of {len(rows):,} instances, {share_words(float(negative.mean()))}")
+        axis.set(xlim=(0, edges[-1]), yscale="log", ylim=(0.7, 3 * max(10, int(every.max()))))
+        axis.yaxis.set_major_formatter("{x:,.0f}")
+        axis.yaxis.set_minor_formatter(NullFormatter())
+
+    rows = [Row(model=model, draw=draw, x="Δα", y="instances (log)", height=2.7) for model in grid.models]
+    canvas = draw_rows(shown, grid, rows, width=3.4)
+    negative = "ΔJS < 0; above: per cent of the bar"
+    style.legend_below(
+        canvas, [Patch(color=LIGHT, label="all instances"), Patch(color=style.VERMILION, label=negative)]
+    )
+    return canvas
+
+
+@style.house_style()
+def flip_matrices(cells: pd.DataFrame, grid: Grid, *, top: str) -> Canvas:
+    """Per cent of instances whose decision flips without the top unit and without another (Figures 9, 12 and 13).
+
+    `cells` has four rows per model and data set: `cell` is both, only top, only other or neither, `share` ours in per
+    cent, `paper` the paper's where it prints one, `instances` how many there are.
+    """
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        for name, share, paper in zip(rows["cell"], numbers(rows["share"]), numbers(rows["paper"]), strict=True):
+            _draw_quarter(axis, name, float(share), float(paper))
+        style.remark(axis, f"{rows['instances'].iloc[0]:,} instances")
+        axis.set(xlim=(0, 2), ylim=(2, 0), xticks=(0.5, 1.5), yticks=(0.5, 1.5))
+        axis.set_xticklabels(["flips", "stays"])
+        axis.set_yticklabels(["flips", "stays"], rotation=90, va="center")
+        axis.tick_params(length=0)
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+
+    x, y = "without another unit", f"without the top\nof {top}"
+    rows = [Row(model=model, draw=draw, x=x, y=y, height=2.2) for model in grid.models]
+    canvas = draw_rows(cells, grid, rows, width=2.7)
+    handles = [
+        Patch(color=_tint(style.BLUE, 1.0), label="only erasing the top unit flips the decision"),
+        Patch(color=_tint(style.ORANGE, 1.0), label="only erasing another unit flips it"),
+    ]
+    style.legend_below(canvas, handles, most=2 if len(grid.datasets) > 2 else 1)
+    return canvas
 
 
 def in_grid(table: pd.DataFrame, grid: Grid) -> pd.DataFrame:
@@ -149,7 +244,7 @@ def with_common(flips: pd.DataFrame) -> pd.DataFrame:
     """
     several = flips[flips["units"] > 1]
     flipped = several["erased"].notna()
-    always = (flipped | (several["ranking"] == CHANCE)).groupby([several[key] for key in _INSTANCE]).transform("all")
+    always = (flipped | (several["ranking"] == "random")).groupby([several[key] for key in _INSTANCE]).transform("all")
     return with_everything_erased(several).assign(common=always, flipped=flipped)[flipped | always]
 
 
@@ -161,31 +256,24 @@ def excess(flips: pd.DataFrame) -> pd.DataFrame:
     return joined.assign(ratio=numbers(joined["erased"]) / numbers(joined["fewest"]))
 
 
-def draw_rows(table: pd.DataFrame, grid: Grid, rows: Sequence[Row], *, width: float) -> Figure:
+def draw_rows(table: pd.DataFrame, grid: Grid, rows: Sequence[Row], *, width: float) -> Canvas:
     """A panel for every row and data set, each drawn from its own part of the table."""
-    columns = list(grid.datasets)
+    columns, heights = list(grid.datasets), [row.height for row in rows]
     layout = ConstrainedLayoutEngine(h_pad=0.07, w_pad=0.06, hspace=0.03, wspace=0.02)
-    size = (max(5.2, width * len(columns)), sum(row.height for row in rows) + 0.4)
-    figure = Figure(figsize=size, layout=layout)
-    ratios = [row.height for row in rows]
-    axes = figure.subplots(len(rows), len(columns), squeeze=False, height_ratios=ratios)
+    canvas = Canvas(figsize=(max(5.2, width * len(columns)), sum(heights) + 0.4), layout=layout)
+    axes = canvas.subplots(len(rows), len(columns), squeeze=False, height_ratios=heights)
     cells = dict(tuple(table.groupby(["model", "dataset"], observed=True)))
     for place, row in enumerate(rows):
         last = place + 1 == len(rows) or rows[place + 1].draw is not row.draw
         for axis, dataset in zip(axes[place], columns, strict=True):
-            axis.set_title(f"{brief(grid.datasets[dataset])}, {row.model}", pad=15)
+            axis.set_title(f"{style.brief(grid.datasets[dataset])}, {row.model}", pad=15)
             axis.set(xlabel=row.x if last else "", ylabel=row.y if dataset == columns[0] else "")
             if (row.model, dataset) in cells:
                 row.draw(axis, cells[row.model, dataset])
             else:
-                _leave_empty(axis)
-    return figure
-
-
-def remark(axis: Axes, words: str) -> None:
-    """Small print between title and panel."""
-    axis.annotate(words, (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points",
-                  fontsize=7.5, color=SOFT)  # fmt: skip
+                axis.set(xticks=(), yticks=())
+                axis.text(0.5, 0.5, "no run", transform=axis.transAxes, ha="center", va="center", color=style.SOFT)
+    return canvas
 
 
 def numbers(column: "pd.Series[float]") -> Numbers:
@@ -193,22 +281,23 @@ def numbers(column: "pd.Series[float]") -> Numbers:
     return np.asarray(column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
 
 
-def draw_steps(axis: Axes, x: Sequence[float], y: Sequence[float], ranking: str) -> None:
-    style = LINES.get(ranking, "-")
-    axis.step(x, y, where="post", color=RANKINGS[ranking], linestyle=style, linewidth=1.7, label=ranking)
+def share_words(share: float) -> str:
+    """A share in per cent, with a digit more where it is small."""
+    return f"{100 * share:.0f} %" if share >= 0.1 or share == 0 else f"{100 * share:.1f} %"
 
 
-def curve_handle(ranking: str) -> Line2D:
-    return Line2D([], [], color=RANKINGS[ranking], linestyle=LINES.get(ranking, "-"), linewidth=1.7, label=ranking)
+def _draw_steps(axis: Axes, x: Sequence[float], y: Sequence[float], ranking: str) -> None:
+    stroke = STROKES.get(ranking, "-")
+    axis.step(x, y, where="post", color=RANKINGS[ranking], linestyle=stroke, linewidth=1.7, label=ranking)
 
 
-def _leave_empty(axis: Axes) -> None:
-    axis.set(xticks=(), yticks=())
-    axis.text(0.5, 0.5, "no run", transform=axis.transAxes, ha="center", va="center", color=SOFT)
+def _curve(ranking: str) -> Line2D:
+    """A curve as it stands in a legend."""
+    return Line2D([], [], color=RANKINGS[ranking], linestyle=STROKES.get(ranking, "-"), linewidth=1.7, label=ranking)
 
 
 def _draw_box(axis: Axes, rows: pd.DataFrame, column: str, place: int, ranking: str) -> None:
-    values = numbers(rows.loc[rows["flipped"], column])
+    values, thin = numbers(rows.loc[rows["flipped"], column]), {"color": DARK, "linewidth": 0.8}
     axis.bxp(
         boxplot_stats(values),
         positions=[place],
@@ -217,10 +306,10 @@ def _draw_box(axis: Axes, rows: pd.DataFrame, column: str, place: int, ranking: 
         showfliers=False,
         patch_artist=True,
         manage_ticks=False,
-        boxprops={"facecolor": RANKINGS[ranking], "edgecolor": "#333333", "linewidth": 0.8},
+        boxprops={"facecolor": RANKINGS[ranking], "edgecolor": DARK, "linewidth": 0.8},
         medianprops={"color": "black", "linewidth": 2.2},
-        whiskerprops={"color": "#333333", "linewidth": 0.8},
-        capprops={"color": "#333333", "linewidth": 0.8},
+        whiskerprops=thin,
+        capprops=thin,
     )
     common = numbers(rows.loc[rows["common"], column])
     if len(common):
@@ -228,18 +317,13 @@ def _draw_box(axis: Axes, rows: pd.DataFrame, column: str, place: int, ranking: 
     over = f" · {share_words(float((values > HALF).mean()))} > ½" if column == "fraction" else ""
     words = f"{np.median(values):.2f}{over} · n {len(values):,}"
     axis.annotate(words, (1, place), xytext=(5, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                  va="center", fontsize=7, color=SOFT)  # fmt: skip
-
-
-def share_words(share: float) -> str:
-    """A share in per cent, with a digit more where it is small."""
-    return f"{100 * share:.0f} %" if share >= 0.1 or share == 0 else f"{100 * share:.1f} %"
+                  va="center", fontsize=7, color=style.SOFT)  # fmt: skip
 
 
 def _name_rankings(axis: Axes, rankings: Sequence[str]) -> None:
     theirs = sum(name not in OURS for name in rankings)
     if 0 < theirs < len(rankings):
-        axis.axhline(theirs - 0.5, color="#9A9A9A", linewidth=0.8, linestyle=(0, (4, 3)))
+        axis.axhline(theirs - 0.5, color=style.SHADE, linewidth=0.8, linestyle=(0, (4, 3)))
     axis.set(xlim=(-0.02, 1.02), ylim=(len(rankings) - 0.45, -0.55), yticks=range(len(rankings)))
     axis.set_yticklabels(rankings)
     axis.grid(visible=False, axis="y")
@@ -250,17 +334,77 @@ def _tails(rankings: Sequence[str], known: Known) -> Draw:
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
         for name in rankings:
-            values = np.sort(numbers(rows.loc[(rows["ranking"] == name) & rows["flipped"], "fraction"]))
+            values = numbers(rows.loc[(rows["ranking"] == name) & rows["flipped"], "fraction"])
             if len(values):
-                found, counts = np.unique(values, return_counts=True)
+                fractions, counts = np.unique(values, return_counts=True)
                 above = np.maximum(1 - counts.cumsum() / len(values), LEAST / 10)
-                draw_steps(axis, [0.0, *found], [1.0, *above], name)
+                _draw_steps(axis, [0.0, *fractions], [1.0, *above], name)
         for name, share in known.get(str(rows["dataset"].iloc[0]), {}).items():
             axis.plot([HALF], [share], "s", color=RANKINGS[name], mfc="white", mew=1.6, ms=6, zorder=5, clip_on=False)
-        axis.axvline(HALF, color="#9A9A9A", linewidth=0.9, zorder=0)
+        axis.axvline(HALF, color=style.SHADE, linewidth=0.9, zorder=0)
         axis.set(xlim=(-0.02, 1.02), yscale="log", ylim=(LEAST, 1.2))
         axis.yaxis.set_major_locator(FixedLocator([0.001, 0.01, 0.1, 1.0]))
         axis.yaxis.set_minor_locator(NullLocator())
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+        axis.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
 
     return draw
+
+
+def _of_attention(single: pd.DataFrame, grid: Grid) -> pd.DataFrame:
+    """Instances of more than one unit, where the top unit is that of attention."""
+    return in_grid(single[(single["ranking"] == "attention") & single["delta_js"].notna()], grid)
+
+
+def _span(values: Numbers) -> tuple[float, float]:
+    """The same for all panels, with some room, and zero within."""
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=1e-4))
+    room = 0.05 * (high - low)
+    return low - room, high + room
+
+
+def _edges(shown: pd.DataFrame) -> Numbers:
+    """Bounds of the tenths of Δα from zero to the largest one, rounded up; the same for all panels."""
+    largest = float(numbers(shown["delta_weight"]).max(initial=0.0))
+    return np.linspace(0, max(1, math.ceil(10 * largest - 1e-9)) / 10, BINS + 1)
+
+
+def _draw_medians(axis: Axes, x: Numbers, y: Numbers, edges: Numbers) -> None:
+    """Median and quartiles of ΔJS in each tenth of the axis."""
+    tenths = np.clip(np.digitize(x, edges) - 1, 0, BINS - 1)
+    places = [tenth for tenth in range(BINS) if (tenths == tenth).sum() >= FEWEST]
+    if not places:
+        return
+    low, middle, high = np.array([np.quantile(y[tenths == tenth], (0.25, 0.5, 0.75)) for tenth in places]).T
+    reach, centres = [middle - low, high - middle], edges[places] + edges[1] / 2
+    axis.errorbar(centres, middle, reach, color=style.VERMILION, marker="o", markersize=3.5, linewidth=1.3)
+
+
+def _scale_counts(canvas: Canvas) -> None:
+    """One scale of colours for all clouds."""
+    axes = list(canvas.axes)
+    clouds = [part for axis in axes for part in axis.collections if isinstance(part, PolyCollection)]
+    if not clouds:
+        return
+    most = max(float(np.asarray(cloud.get_array()).max(initial=1.0)) for cloud in clouds)
+    norm, colours = LogNorm(1, max(10.0, most)), ["#B9D6E9", style.BLUE, "#06243F"]
+    for cloud in clouds:
+        cloud.set(norm=norm, cmap=LinearSegmentedColormap.from_list("cloud", colours))
+    bar = canvas.colorbar(clouds[0], ax=axes, shrink=0.8 if len(axes) < 5 else 0.4, aspect=22, pad=0.01)
+    bar.set_label("instances in a cell (log)")
+    bar.ax.yaxis.set_major_formatter("{x:,.0f}")
+
+
+def _draw_quarter(axis: Axes, name: str, share: float, paper: float) -> None:
+    column, row, colour = QUARTERS[name]
+    known, centre = not np.isnan(paper), column + 0.5
+    axis.add_patch(Rectangle((column + 0.02, row + 0.02), 0.96, 0.96, facecolor=_tint(colour, share / 100)))
+    axis.text(centre, row + (0.42 if known else 0.5), f"{share:.1f}", ha="center", va="center", fontsize=12)
+    if known:
+        axis.text(centre, row + 0.76, f"paper {paper:.1f}", ha="center", va="center", fontsize=7, color=DARK)
+
+
+def _tint(colour: str, strength: float) -> tuple[float, float, float]:
+    """From a light to a strong hue that dark letters can still be read on."""
+    part = 0.18 + 0.47 * strength
+    red, green, blue = (1 - part * (1 - value) for value in to_rgb(colour))
+    return red, green, blue

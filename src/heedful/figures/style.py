@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from numpy.typing import ArrayLike
 
 from heedful.files import replacing
 
@@ -41,6 +43,9 @@ CLASS_COLOURS = (BLUE, VERMILION, SKY, YELLOW, BROWN, INDIGO, BLACK)
 MARKERS: tuple[Marker, ...] = ("o", "^", "s", "D", "v", "P", "X")
 LINES: tuple[Line, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)), (0, (8, 4)), (0, (3, 1, 1, 3)))
 HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "++++", "oooo")
+SOFT, SHADE = "#5b6675", "#9A9A9A"
+"""Of small print, and of lines to compare with."""
+
 FORMATS = ("svg", "pdf", "png")
 
 _RULES: dict[Any, Any] = {
@@ -64,40 +69,6 @@ _RULES: dict[Any, Any] = {
 }
 
 
-@contextmanager
-def house_style() -> Iterator[None]:
-    with mpl.rc_context(_RULES), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph .* missing from")  # an emoji in a token: a box stands for it
-        yield
-
-
-def panels(count: int, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, up to three side by side."""
-    columns = min(count, 3)
-    rows = math.ceil(count / columns)
-    figure = Figure(figsize=(width * columns, height * rows), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.06))
-    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for unused in axes[count:]:
-        unused.remove()
-    return figure, axes[:count]
-
-
-def add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """One legend for all panels: inside a single one, below several; none where nothing is drawn."""
-    handles, labels = axes[-1].get_legend_handles_labels()
-    if not handles:
-        return
-    if len(axes) == 1:
-        axes[0].legend(loc="best", markerscale=2.5)
-    else:
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)), markerscale=2.5)
-
-
-def brief(name: str, most: int = 24) -> str:
-    """A name short enough for a picture or a table."""
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """How a group of tokens is drawn: as points, as a line, as a filled box."""
@@ -113,6 +84,78 @@ class Look:
     def size(self) -> float:
         """By how much its points are larger than discs, so that their shape is seen."""
         return 1.0 if self.marker == "o" else 2.2
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Our rules and no others; also as a decorator of functions that draw."""
+    with mpl.rc_context(_RULES), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from")  # an emoji in a token: a box stands for it
+        yield
+
+
+def panels(
+    count: int, *, columns: int = 3, width: float = 4.6, height: float = 3.6, share_y: bool = False
+) -> tuple[Canvas, list[Axes]]:
+    """A figure with so many panels, each of this size in inches, up to so many side by side."""
+    columns = min(count, columns)
+    rows = math.ceil(count / columns)
+    canvas = Canvas(figsize=(width * columns, height * rows), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.06))
+    axes = list(canvas.subplots(rows, columns, squeeze=False, sharey=share_y).flat)
+    for unused in axes[count:]:
+        unused.remove()
+    return canvas, axes[:count]
+
+
+def legend_below(canvas: Canvas, handles: Sequence[Artist], *, most: int = 6, **looks: Any) -> None:
+    """One legend for all panels, in up to so many columns."""
+    columns = max(1, min(most, len(handles)))
+    canvas.legend(handles=handles, loc="outside lower center", ncols=columns, **looks)
+
+
+def zero_line(axis: Axes) -> None:
+    axis.axhline(0, color=SHADE, linewidth=0.8, zorder=0)
+
+
+def remark(axis: Axes, words: str) -> None:
+    """Small print between title and panel."""
+    axis.annotate(words, (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points",
+                  fontsize=7.5, color=SOFT)  # fmt: skip
+
+
+def scatter(
+    axis: Axes, x: ArrayLike, y: ArrayLike, look: Look, *, alpha: float, size: float = 9, label: str | None = None
+) -> None:
+    """Points of one group, as a picture within the drawing: there may be very many."""
+    axis.scatter(
+        x, y, s=size * look.size, color=look.colour, marker=look.marker, alpha=alpha, linewidths=0, label=label,
+        rasterized=True,
+    )  # fmt: skip
+
+
+def boxes(axis: Axes, data: Sequence[ArrayLike], names: Sequence[str], looks: Sequence[Look], *, width: float) -> None:
+    """A box for each of these samples, with its name below it."""
+    drawn = axis.boxplot(
+        list(data),
+        tick_labels=list(names),
+        patch_artist=True,
+        widths=width,
+        flierprops={"markersize": 2.5, "alpha": 0.5},
+        medianprops={"color": "black"},
+    )
+    for patch, look in zip(drawn["boxes"], looks, strict=True):
+        patch.set(facecolor=look.colour, hatch=look.hatch, alpha=0.75)
+
+
+def sized(name: str, count: int) -> str:
+    """A name and how many it stands for; matplotlib hides labels that begin with _."""
+    label = f"{brief(name)} ({count})"
+    return f" {label}" if label.startswith("_") else label
+
+
+def brief(name: str, most: int = 24) -> str:
+    """A name short enough for a picture or a table."""
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 FIXED = {
@@ -137,7 +180,7 @@ def class_look(number: int) -> Look:
     return Look(colour=CLASS_COLOURS[place], turn=turn, line=LINES[kind], marker=MARKERS[kind], hatch=HATCHES[kind])
 
 
-def save_figure(figure: Figure, stem: Path) -> list[Path]:
+def save_figure(figure: Canvas, stem: Path) -> list[Path]:
     """The figure as SVG, PDF and PNG beside each other."""
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in FORMATS]
     with house_style(), _laid_out(figure):
@@ -149,7 +192,7 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
 
 
 @contextmanager
-def _laid_out(figure: Figure) -> Iterator[None]:
+def _laid_out(figure: Canvas) -> Iterator[None]:
     """Find the places of all parts once, not again for each file: that takes as long as drawing them."""
     engine = figure.get_layout_engine()
     figure.draw_without_rendering()

@@ -1,17 +1,28 @@
-"""Pictures of token scores: against frequency rank, against each other, and as weights by group."""
+"""Pictures of a model and its token scores: against frequency rank, against each other, as weights, over the epochs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
+from scipy.stats import gaussian_kde
 
-from heedful.figures.style import add_legend, brief, group_looks, house_style, panels
+from heedful.figures import style
 
-NAMED = 6
-"""How many extreme tokens of a group are named in a picture."""
-
-MOST_CLASSES = 6
-"""Pictures with a panel for each class show so many of them."""
+MOST_CLASSES = 6  # that have a panel of their own
+EXTREMES = 6  # tokens at either end of the polarity scores that are named
+NAMED, CANDIDATES = 4, 15  # tokens of a group that are named in a grid, the most extreme of those with room for a label
+LONGEST, LETTER = 16, 0.022  # letters of a label, and the width of one as a fraction of the panel
+RIGHT_EDGE = 0.75  # from where labels stand left of their point
+FEWEST = 5  # different scores that a density needs
 
 
 def shown_groups(table: pd.DataFrame) -> list[str]:
@@ -25,116 +36,238 @@ def polarity_names(table: pd.DataFrame) -> list[str]:
     return [str(column) for column in table.columns if str(column).startswith("polarity")]
 
 
-def scores_by_rank(table: pd.DataFrame) -> Figure:
-    """Polarity (one panel per class where there are more than two) and attention against frequency rank."""
-    columns = [*polarity_names(table)[:MOST_CLASSES], "attention"]
+def score_label(column: str) -> str:
+    return _worded(column, "polarity score s", "polarity score towards {}", "attention score a")
+
+
+def _worded(column: str, push: str, towards: str, attention: str = "") -> str:
+    """Words for a score; two classes share one polarity column, which names none."""
+    name = style.brief(column.removeprefix("polarity").removeprefix("_"))
+    return attention if column == "attention" else towards.format(name) if name else push
+
+
+def with_rank(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the frequency rank of each token."""
     counts = table[[column for column in table.columns if str(column).startswith("count_")]].sum(axis=1)
-    ranked = table.assign(rank=counts.rank(method="first", ascending=False))
-    with house_style():
-        figure, axes = panels(len(columns))
-        for axis, column in zip(axes, columns, strict=True):
-            _scatter(axis, ranked, "rank", column)
-            axis.set(xscale="log", xlabel="frequency rank (log)", ylabel=score_label(column), title=score_title(column))
-            axis.xaxis.set_major_formatter("{x:,.0f}")
-        add_legend(figure, axes)
-    return figure
+    return table.assign(rank=counts.rank(method="first", ascending=False))
 
 
-def polarity_against_attention(table: pd.DataFrame) -> Figure:
+@style.house_style()
+def scores_by_rank(table: pd.DataFrame) -> Canvas:
+    """Polarity (one panel per class where there are more than two) and attention against frequency rank."""
+    columns, ranked = [*polarity_names(table)[:MOST_CLASSES], "attention"], with_rank(table)
+    canvas, axes = style.panels(len(columns))
+    for axis, column in zip(axes, columns, strict=True):
+        _draw_groups(axis, ranked, "rank", column)
+        _label_by_rank(axis, column)
+        words = ("What a word pushes", "What a word pushes for {}", "What the model attends to")
+        axis.set_title(_worded(column, *words))
+    _add_legend(canvas, axes)
+    return canvas
+
+
+@style.house_style()
+def polarity_against_attention(table: pd.DataFrame) -> Canvas:
     """What a word would push against the attention it gets, a point per token; the extremes are named."""
     columns = polarity_names(table)[:MOST_CLASSES]
-    with house_style():
-        figure, axes = panels(len(columns), width=6.0 if len(columns) == 1 else 4.6, height=4.4)
-        for axis, column in zip(axes, columns, strict=True):
-            _scatter(axis, table, column, "attention")
-            axis.margins(0.12)
-            _name_extremes(axis, table, column)
-            towards = _towards(column)
-            title = f"Push towards {brief(towards)} and attention" if towards else "Push and attention"
-            axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title=title)
-        add_legend(figure, axes)
-    return figure
+    canvas, axes = style.panels(len(columns), width=6.0 if len(columns) == 1 else 4.6, height=4.4)
+    for axis, column in zip(axes, columns, strict=True):
+        _draw_groups(axis, table, column, "attention")
+        axis.margins(0.12)
+        _name_ends(axis, table, column)
+        title = _worded(column, "Push and attention", "Push towards {} and attention")
+        axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title=title)
+    _add_legend(canvas, axes)
+    return canvas
 
 
-def weights_by_group(weights: pd.DataFrame) -> Figure:
+@style.house_style()
+def weights_by_group(weights: pd.DataFrame) -> Canvas:
     """Mean attention weight of each test token, as boxes by group (Sun & Lu 2020, Figure 5)."""
     groups = shown_groups(weights)
-    looks = group_looks(groups)
     data = [weights.loc[weights["group"] == group, "weight"].to_numpy() for group in groups]
-    with house_style():
-        figure, (axis,) = panels(1, width=max(5.2, 0.9 * len(groups)))
-        axis.set(ylabel="mean attention weight", title="Attention weight on test text, by group (tokens)")
-        axis.grid(visible=False, axis="x")
-        if not groups:  # matplotlib draws no empty list
-            return figure
-        boxes = axis.boxplot(
-            data,
-            tick_labels=[f"{brief(group, 12)}\n({len(values)})" for group, values in zip(groups, data, strict=True)],
-            patch_artist=True,
-            widths=0.55,
-            flierprops={"markersize": 2.5, "alpha": 0.5},
-            medianprops={"color": "black"},
-        )
-        for patch, group in zip(boxes["boxes"], groups, strict=True):
-            patch.set(facecolor=looks[group].colour, hatch=looks[group].hatch, alpha=0.75)
-    return figure
+    canvas, (axis,) = style.panels(1, width=max(5.2, 0.9 * len(groups)))
+    axis.set(ylabel="mean attention weight", title="Attention weight on test text, by group (tokens)")
+    axis.grid(visible=False, axis="x")
+    if groups:  # matplotlib draws no empty list
+        names = [f"{style.brief(group, 12)}\n({len(values)})" for group, values in zip(groups, data, strict=True)]
+        style.boxes(axis, data, names, [style.group_looks(groups)[group] for group in groups], width=0.55)
+    return canvas
 
 
-def score_label(column: str) -> str:
-    if column == "attention":
-        return "attention score a"
-    towards = _towards(column)
-    return f"polarity score towards {brief(towards)}" if towards else "polarity score s"
+@style.house_style()
+def learning_curves(history: pd.DataFrame) -> Canvas:
+    """Loss on train (with dropout) and dev, and dev accuracy with the chosen epoch."""
+    best = history[history["kept"]].iloc[0]
+    dot = "o" if len(history) == 1 else ""  # a line through one point cannot be seen
+    canvas, (losses, accuracy) = style.panels(2, width=4.2, height=3.0)
+    losses.plot(history["epoch"], history["train_loss"], color=style.BLACK, marker=dot, label="train, with dropout")
+    losses.plot(history["epoch"], history["dev_loss"], color=style.BLACK, marker=dot, linestyle="--", label="dev")
+    accuracy.plot(history["epoch"], history["dev_accuracy"], color=style.BLACK)
+    accuracy.plot(
+        best["epoch"], best["dev_accuracy"], "o", color=style.BLACK, label=f"chosen: epoch {best['epoch']:.0f}"
+    )
+    for axis, name in ((losses, "loss"), (accuracy, "dev accuracy")):
+        axis.set(xlabel="epoch", ylabel=name, title=name.capitalize())
+        axis.legend()
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return canvas
 
 
-def score_title(column: str) -> str:
-    if column == "attention":
-        return "What the model attends to"
-    towards = _towards(column)
-    return f"What a word pushes for {brief(towards)}" if towards else "What a word pushes"
+@dataclass(frozen=True, kw_only=True)
+class ScorePanel:
+    """One panel: a column of a table of token scores, and what it is about."""
+
+    title: str
+    table: pd.DataFrame
+    column: str
+
+    @property
+    def seen(self) -> pd.DataFrame:
+        """The rows of shown groups with their frequency rank."""
+        return with_rank(self.table)[self.table["group"] != "none"].dropna(subset=[self.column])
 
 
-def _towards(column: str) -> str:
-    """The class of a polarity column; two classes share one column, which names none."""
-    return column.removeprefix("polarity").removeprefix("_")
+@style.house_style()
+def score_grid(wanted: Sequence[ScorePanel], *, columns: int) -> Canvas:
+    """Each score against frequency rank with the density of its groups beside it, in rows, with one legend for all.
+
+    Points of thousands of tokens cover each other; the curves at the right of a panel say how many there are.
+    """
+    rows = -(-len(wanted) // columns)
+    layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.03, wspace=0.01, hspace=0.04)
+    canvas = Canvas(figsize=((6.6 if columns == 1 else 4.7) * columns, 3.7 * rows), layout=layout)
+    grid = canvas.add_gridspec(rows, 2 * columns, width_ratios=[5.0, 1.0] * columns)
+    looks = _common_looks(wanted)
+    for number, panel in enumerate(wanted):
+        row, column = divmod(number, columns)
+        points = canvas.add_subplot(grid[row, 2 * column])
+        _draw_points(points, panel, looks)
+        _draw_densities(canvas.add_subplot(grid[row, 2 * column + 1], sharey=points), panel, looks)
+    handles = [
+        Line2D([], [], color=look.colour, marker=look.marker, linestyle="", label=f" {style.brief(group)}")
+        for group, look in looks.items()
+    ]
+    median = Line2D([], [], color="#555555", linestyle=(0, (3, 2)), label=" median of the group")
+    style.legend_below(canvas, [*handles, median], most=3 * columns, columnspacing=1.2)
+    return canvas
 
 
-def _scatter(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
+def _draw_groups(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
     groups = shown_groups(table)
-    looks = group_looks(groups)
+    looks = style.group_looks(groups)
     for group in groups:
         rows = table[table["group"] == group]
-        label = f"{brief(group)} ({len(rows)})"
-        axis.scatter(
-            rows[x],
-            rows[y],
-            s=9 * looks[group].size,
-            color=looks[group].colour,
-            marker=looks[group].marker,
-            alpha=0.6 if len(rows) < 3000 else 0.3,
-            linewidths=0,
-            label=f" {label}" if label.startswith("_") else label,  # matplotlib hides labels that begin with _
-            rasterized=True,
-        )
-    axis.axhline(0, color="#9A9A9A", linewidth=0.8, zorder=0)
+        alpha = 0.6 if len(rows) < 3000 else 0.3
+        style.scatter(axis, rows[x], rows[y], looks[group], alpha=alpha, label=style.sized(group, len(rows)))
+    style.zero_line(axis)
 
 
-def _name_extremes(axis: Axes, table: pd.DataFrame, column: str) -> None:
+def _label_by_rank(axis: Axes, column: str) -> None:
+    axis.set(xscale="log", xlabel="frequency rank (log)", ylabel=score_label(column))
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def _add_legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
+    """One legend for all panels: inside a single one, below several; none where nothing is drawn."""
+    handles, _ = axes[-1].get_legend_handles_labels()
+    if handles and len(axes) == 1:
+        axes[0].legend(loc="best", markerscale=2.5)
+    elif handles:
+        style.legend_below(canvas, handles, markerscale=2.5)
+
+
+def _name_ends(axis: Axes, table: pd.DataFrame, column: str) -> None:
     """Name the tokens with the largest scores at either end, where their labels do not cover each other."""
-    examined = table[~table["group"].isin(["none", "neutral"])]
-    ends = [examined.nlargest(NAMED, column), examined.nsmallest(NAMED, column)]
+    polar = table[~table["group"].isin(["none", "neutral"])]
+    ends = pd.concat([polar.nlargest(EXTREMES, column), polar.nsmallest(EXTREMES, column)]).drop_duplicates("token")
     taken: list[tuple[float, float]] = []
     width, height = np.ptp(axis.get_xlim()), np.ptp(axis.get_ylim())
-    named = pd.concat(ends).drop_duplicates("token")
-    for token, x, y in zip(named["token"], named[column], named["attention"], strict=True):
-        if any(abs(x - a) < 0.2 * width and abs(y - b) < 0.05 * height for a, b in taken):
+    for token, x, y in zip(ends["token"], ends[column], ends["attention"], strict=True):
+        if not any(abs(x - a) < 0.2 * width and abs(y - b) < 0.05 * height for a, b in taken):
+            taken.append((x, y))
+            words = style.brief(token)
+            axis.annotate(words, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=style.BLACK)
+
+
+def _common_looks(wanted: Sequence[ScorePanel]) -> dict[str, style.Look]:
+    """One look for each group of all panels."""
+    groups = list(dict.fromkeys(group for panel in wanted for group in shown_groups(panel.seen)))
+    looks = style.group_looks(groups)
+    return {group: looks[group] for group in sorted(groups, key=lambda group: group not in style.FIXED)}
+
+
+def _draw_points(axis: Axes, panel: ScorePanel, looks: Mapping[str, style.Look]) -> None:
+    rows = panel.seen
+    sizes, groups = rows["group"].value_counts(), shown_groups(rows)
+    for group in groups:
+        some = rows[rows["group"] == group]
+        alpha = float(np.clip(400 / len(some), 0.25, 0.7))
+        style.scatter(axis, some["rank"], some[panel.column], looks[group], alpha=alpha, size=8)
+    style.zero_line(axis)
+    _label_by_rank(axis, panel.column)
+    axis.set_title(panel.title, pad=16)
+    axis.margins(y=0.13)
+    style.remark(axis, " · ".join(f"{style.brief(group, 14)} {sizes[group]:,}" for group in groups))
+    _name_extremes(axis, rows, panel.column)
+
+
+def _draw_densities(axis: Axes, panel: ScorePanel, looks: Mapping[str, style.Look]) -> None:
+    """A curve per group, each with the same area, so that small groups are seen."""
+    rows = panel.seen
+    for group in shown_groups(rows):
+        values, look = rows.loc[rows["group"] == group, panel.column].to_numpy(np.float64), looks[group]
+        if len(np.unique(values)) >= FEWEST:
+            heights = np.linspace(values.min(), values.max(), 200)
+            density = gaussian_kde(values)(heights)
+            axis.fill_betweenx(heights, density, color=look.colour, alpha=0.25, linewidth=0)
+            axis.plot(density, heights, color=look.colour, linestyle=look.line if look.turn else "-", linewidth=1.2)
+            axis.axhline(float(np.median(values)), color=look.colour, linewidth=1.2, linestyle=(0, (3, 2)))
+    axis.margins(y=0.13)  # of the shared axis: room for the names of the outermost tokens
+    axis.set_xlim(left=0)
+    axis.axis("off")
+
+
+def _name_extremes(axis: Axes, rows: pd.DataFrame, column: str) -> None:
+    """Name the strongest tokens of each polar group where labels have room."""
+    to_fractions = axis.transScale + axis.transLimits
+    taken: list[Bbox] = []
+    for group in shown_groups(rows):
+        if group == "neutral":
             continue
-        taken.append((x, y))
-        axis.annotate(
-            brief(token),
-            (x, y),
-            xytext=(3, 3),
-            textcoords="offset points",
-            fontsize=8,
-            color="#222222",
-        )
+        chosen, below = _extremes(rows, group, column)
+        places = to_fractions.transform(chosen[["rank", column]].to_numpy(np.float64))
+        named = 0
+        for (_, token), (x, y) in zip(chosen.iterrows(), places.tolist(), strict=True):
+            bounds = _bounds(str(token["token"]), x, y, below=below)
+            if named < NAMED and not bounds.count_overlaps(taken):
+                taken.append(bounds)
+                named += 1
+                _name(axis, token, column, left=x > RIGHT_EDGE, below=below)
+
+
+def _extremes(rows: pd.DataFrame, group: str, column: str) -> tuple[pd.DataFrame, bool]:
+    """The outermost tokens of a group, on the side of the neutral tokens (or of zero) where it lies."""
+    members = rows[rows["group"] == group]
+    rest = rows.loc[rows["group"] == "neutral", column]
+    below = bool(members[column].median() < (rest.median() if len(rest) else 0.0))
+    return (members.nsmallest if below else members.nlargest)(CANDIDATES, column), below
+
+
+def _bounds(token: str, x: float, y: float, *, below: bool) -> Bbox:
+    """Where a label stands, in fractions of the panel; in lower groups it hangs under its point."""
+    width = LETTER * len(style.brief(token, LONGEST))
+    return Bbox.from_bounds(x - width if x > RIGHT_EDGE else x, y - 0.07 if below else y, width, 0.05)
+
+
+def _name(axis: Axes, token: "pd.Series[Any]", column: str, *, left: bool, below: bool) -> None:
+    axis.annotate(
+        style.brief(str(token["token"]), LONGEST),
+        (float(token["rank"]), float(token[column])),
+        xytext=(-3 if left else 3, -9 if below else 3),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        fontsize=7.5,
+        color=style.BLACK,
+        path_effects=[withStroke(linewidth=2, foreground="white")],
+    )

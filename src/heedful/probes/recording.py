@@ -25,7 +25,7 @@ from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.tracing import trace_tokens
 from heedful.training.events import EpochDone, Event, Recorder, StepDone
-from heedful.training.metrics import evaluate
+from heedful.training.objectives import evaluate
 
 SCORES = "moments"
 MOST, LEAST = 400, 10

@@ -68,11 +68,8 @@ class TrainingState:
         vectors: Vectors | None = None,
     ) -> "TrainingState":
         """Parameters as they are drawn from the seed, and the embeddings of some tokens as they are given."""
-        classifier = make_classifier(interface, model, generator(training.seed, "parameters"))
-        if vectors is not None:
-            with torch.no_grad():
-                classifier.embedding[vectors.rows] = vectors.values
-        classifier = classifier.to(training.device)
+        drawn = generator(training.seed, "parameters")
+        classifier = make_classifier(interface, model, drawn, vectors).to(training.device)
         return cls(
             model=classifier,
             optimizer=make_optimizer(classifier, training),

@@ -1,111 +1,257 @@
-"""Planted worlds: corpora and traces of which it is known what decides, and whether attention points at it."""
+"""Planted worlds: texts and traces of which it is known what decides, and whether attention points at it.
 
-from dataclasses import replace
+A word pushes towards the classes as far as it occurs more often there in the training texts, which is what a trained
+model makes of it, chance included. What is planted is the attention:
+
+informative    the more a word pushes, the more attention it gets;
+blind          attention knows nothing of the words;
+frequency      attention knows nothing of words but how frequent they are: more, or less, for frequent ones;
+misleading     the more a word pushes, the less attention it gets;
+corpus only    words that push get more attention, but in every text it goes to those of them that do nothing there;
+decision only  words alone get attention for no reason, but in every text it goes to neutral words that decide it;
+graded         as informative, from hardly to fully;
+found in part  as decision only, but a share of the texts has its attention on other units than the few that decide;
+unsound        as informative, but a share of the class words pushes towards another class than its own.
+
+Corpus only, decision only and found in part are worlds of models that read a word in its context.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 from heedful.analysis.minimum import minimum_sets
-from heedful.analysis.tokens import mean_weights, token_table
-from heedful.studies.calibration.attention import TRUTHS, Model, in_context, learned, spoken
-from heedful.studies.calibration.case import Case, Planted
-from heedful.studies.calibration.evidence import FRESH, Evidence, with_planted_groups
-from heedful.studies.calibration.language import Ints, Texts, draw, effective, training_counts
-from heedful.studies.calibration.world import World
+from heedful.analysis.tokens import NONE, class_counts, effective_counts, token_table
+from heedful.claims import Decision
+from heedful.studies.calibration.worlds import (
+    FRESH,
+    OWN_WORDS,
+    Case,
+    Floats,
+    Ints,
+    Marks,
+    Planted,
+    Texts,
+    World,
+    draw,
+    evidence,
+    with_planted_groups,
+)
 from heedful.traces import Trace
 
-TRAIN_SHARE, TEST_SHARE = 0.8, 0.1
-"""Of the texts, as `load_corpus` divides them."""
+TRUTHS: Mapping[str, Mapping[str, Decision]] = {
+    "informative": {"corpus": "yes", "decision": "yes"},
+    "blind": {"corpus": "no", "decision": "no"},
+    "frequency": {"corpus": "no"},
+    "misleading": {"corpus": "no", "decision": "no"},
+    "corpus only": {"corpus": "yes", "decision": "no"},
+    "decision only": {"corpus": "no", "decision": "yes"},
+    "found in part": {"corpus": "no"},
+}
+"""What is planted of a question: whether attention points at the words that decide, and finds what decided a text."""
 
-SMALLEST_BIAS, LARGEST_BIAS = 0.3, 0.9
-"""Of the lower quartile of all leads: so much a class, drawn by the seed, has ahead where there is a bias."""
+RISES: Mapping[str, float] = {
+    "misleading": -1.0, "blind": 0.0, "frequency": 0.0, "decision only": 0.0, "found in part": 0.0,
+}  # fmt: skip
+"""How the attention of a word alone follows what it pushes; in all other kinds it rises."""
+
+TRAIN_SHARE, TEST_SHARE = 0.8, 0.1  # of the texts, as `load_corpus` divides them
+PIVOTS = 3  # units that decide where words do not
+STRENGTH = 2.0  # of what words push, against what training counts say
+STRONG = 4.0  # a word that pushes so much to one side gets all the attention that pushing gets
+NOISE = 0.2  # the deviation of what a word pushes from what it should
+FAINT = 0.1  # so little of what a word pushes is left where other units decide
+MOST_WRONG = 0.4  # the largest share of class words that push towards another class, in an unsound world
+BIASES = (0.3, 0.9)  # of the lower quartile of all leads: so much a class, drawn by the seed, is ahead by a bias
+
+Scores = tuple[Floats, Floats]
+"""The attention scores and the polarity scores of units."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """What the model of a world makes of its words."""
+
+    world: World
+    pushes: Floats
+    scores: Floats
+    """The attention score of each word alone."""
+    gap: float
+    """How much larger the attention score of a unit is that attention is on."""
+    found: float
+    """The share of texts whose attention is on what decides, where that is planted."""
+    bias: Floats
 
 
 def plant(world: World) -> Case:
     """Draw the world's texts, give every word its push and its attention, and look at it as an audit does."""
     rng = world.rng()
-    language = spoken(world.kind, classes=world.classes, length=world.length, bursts=world.bursts)
-    train, test, fresh = (draw(language, count, rng) for count in _sizes(world))
-    counts = training_counts(language, train)
-    model = learned(world.kind, language, counts.double().numpy(), rng)
+    sizes = round(TRAIN_SHARE * world.texts), round(TEST_SHARE * world.texts), FRESH
+    train, test, fresh = (draw(world, count, rng) for count in sizes)
+    words, segments, size = torch.from_numpy(train.words), torch.from_numpy(train.segments), len(world.owners)
+    labels = torch.from_numpy(train.labels)[segments]
+    counts = class_counts(words, labels, vocabulary_size=size, class_count=len(world.shares))
+    model = learned(world, counts.double().numpy(), rng)
     if world.bias:
         model = _biased(model, test, rng)
-    tokens = token_table(_alone(model), counts, effective=effective(language, train))
-    planted = with_planted_groups(tokens, language.groups, counts.sum(1).numpy() > 0)
-    pairs = (tokens, test), (planted, fresh)
-    seen, whole = (_evidence(scored, texts, _trace(model, texts, rng)) for scored, texts in pairs)
-    return Case(seen=seen, whole=whole, planted=_planted(model, whole.trace))
+    tokens = token_table(_alone(model), counts, effective=effective_counts(words, segments, vocabulary_size=size))
+    planted = with_planted_groups(tokens, np.where(counts.sum(1).numpy() > 0, world.groups, NONE))
+    seen, whole = (
+        evidence(table, _trace(model, texts, rng), torch.from_numpy(texts.words))
+        for table, texts in ((tokens, test), (planted, fresh))
+    )
+    return Case(seen=seen, whole=whole, planted=_known(model, whole.trace))
 
 
-def _sizes(world: World) -> tuple[int, int, int]:
-    return round(TRAIN_SHARE * world.texts), round(TEST_SHARE * world.texts), FRESH
+def learned(world: World, counts: Floats, rng: np.random.Generator) -> Model:
+    """The model that these training counts and this kind of attention make, without a bias."""
+    wrong = rng.uniform(0, MOST_WRONG) if world.kind == "unsound" else 0.0
+    pushes = _turned(_pushes(counts, rng), world.owners, wrong, rng)
+    gap = rng.uniform(3.0, 4.5) * (rng.uniform() if world.kind == "graded" else 1.0)
+    noise = rng.normal(0, rng.uniform(0.2, 0.6), len(pushes))
+    if world.kind == "frequency":
+        sizes = np.log1p(counts.sum(1))
+        noise += rng.choice([-1.0, 1.0]) * gap * (sizes / sizes.max())
+    scores = noise + gap * RISES.get(world.kind, 1.0) * _strength(pushes)
+    bias = np.zeros(len(world.names))
+    return Model(world=world, pushes=pushes, scores=scores, gap=gap, found=rng.uniform(), bias=bias)
 
 
-def _planted(model: Model, found: Trace) -> dict[str, Planted]:
-    """What is known of the questions; that of single decisions is not asked where nothing but its own claims tells."""
-    known: dict[str, Planted] = {"corpus": None, **TRUTHS.get(model.kind, {})}
-    if model.kind == "found in part":
-        known["decision"] = model.found
-    if model.kind == "graded":
-        known["decision"] = attended_share(found)
-    return known
+def _pushes(counts: Floats, rng: np.random.Generator) -> Floats:
+    """log((f_k + 1) / (E_k + 1)) with E_k the count that a word without a class would have in class k."""
+    expected = counts.sum(1, keepdims=True) * counts.sum(0) / counts.sum()
+    pushes: Floats = STRENGTH * np.log((counts + 1) / (expected + 1)) + rng.normal(0, NOISE, counts.shape)
+    return pushes
 
 
-def attended_share(found: Trace) -> float:
-    """How much of the smallest set that flips a decision is among as many most attended units, in the mean.
-
-    Of the decisions that fewer units than all can flip; what these units give, and so S13, has no part in it.
-    """
-    lengths, segments = found.lengths.numpy(), found.segments.numpy()
-    smallest = minimum_sets(found)[0].numpy()
-    sizes = np.bincount(segments, smallest)
-    attended = _ranks(found) < sizes[segments]
-    resting = (sizes > 0) & (sizes < lengths)
-    return float((np.bincount(segments, smallest & attended)[resting] / sizes[resting]).mean())
+def _turned(pushes: Floats, owners: Ints, share: float, rng: np.random.Generator) -> Floats:
+    """A share of the class words changes what it pushes for its own class with what it pushes for another."""
+    chosen = np.flatnonzero((owners >= 0) & (rng.random(len(owners)) < share))
+    own = owners[chosen]
+    other = (own + rng.integers(1, pushes.shape[1], len(chosen))) % pushes.shape[1]
+    turned = pushes.copy()
+    turned[chosen, own], turned[chosen, other] = pushes[chosen, other], pushes[chosen, own]
+    return turned
 
 
-def _ranks(found: Trace) -> Ints:
-    """For every unit how many of its text are attended to more."""
-    segments = found.segments.numpy()
-    ranks = np.empty(len(segments), dtype=np.int64)
-    ranks[np.lexsort((-found.attention_weights.numpy(), segments))] = np.arange(len(segments))
-    places: Ints = ranks - found.offsets.numpy()[segments]
-    return places
+def _strength(pushes: Floats) -> Floats:
+    """How far a word pushes to one side, 0 … 1."""
+    others = np.median(pushes, axis=1) if pushes.shape[1] > 2 else pushes.min(1)
+    strength: Floats = np.minimum((pushes.max(1) - others) / STRONG, 1.0)
+    return strength
 
 
 def _biased(model: Model, texts: Texts, rng: np.random.Generator) -> Model:
     """The model with one class ahead by a share of what most decisions are ahead by without that."""
     first, second = _trace(model, texts, rng).logits.topk(2).values.T
     bias = np.zeros(len(model.bias))
-    bias[rng.integers(len(bias))] = rng.uniform(SMALLEST_BIAS, LARGEST_BIAS) * float((first - second).quantile(0.25))
+    bias[rng.integers(len(bias))] = rng.uniform(*BIASES) * float((first - second).quantile(0.25))
     return replace(model, bias=bias)
 
 
 def _alone(model: Model) -> Trace:
     """Every word as a text of its own."""
-    return Trace.from_arrays(
-        offsets=np.arange(len(model.scores) + 1),
-        attention_scores=model.scores,
-        polarity_scores=model.pushes,
-        bias=model.bias,
-        units=model.language.words,
-        class_names=model.language.names,
-    )
+    offsets = np.arange(len(model.scores) + 1)
+    return _traced(model, (model.scores, model.pushes), offsets=offsets, units=model.world.words)
 
 
 def _trace(model: Model, texts: Texts, rng: np.random.Generator) -> Trace:
-    attended, polarity = in_context(model, texts, rng)
+    """These texts as the model sees them: the scores of the words, and what the context changes."""
+    alone = model.scores[texts.words], model.pushes[texts.words]
+    change = _CONTEXTS.get(model.world.kind)
+    scores = change(model, texts, alone, rng) if change else alone
+    return _traced(model, scores, offsets=texts.offsets, labels=texts.labels)
+
+
+def _traced(model: Model, scores: Scores, **parts: Any) -> Trace:
+    attention, polarity = scores
     return Trace.from_arrays(
-        offsets=texts.offsets,
-        attention_scores=attended,
-        polarity_scores=polarity,
-        bias=model.bias,
-        labels=texts.labels,
-        class_names=model.language.names,
+        attention_scores=attention, polarity_scores=polarity, bias=model.bias, class_names=model.world.names, **parts
     )
 
 
-def _evidence(tokens: pd.DataFrame, texts: Texts, found: Trace) -> Evidence:
-    weights = mean_weights(found, torch.from_numpy(texts.words), tokens)
-    return Evidence(tables={"tokens": tokens, "weights": weights}, trace=found)
+def _spectators(model: Model, texts: Texts, alone: Scores, _: np.random.Generator) -> Scores:
+    """The first words of the class decide, those after them are looked at."""
+    attention, polarity = alone
+    polar, first = model.world.owners[texts.words] >= 0, texts.places < OWN_WORDS
+    return attention - model.gap * (polar & first), np.where((polar & ~first)[:, None], 0.0, polarity)
+
+
+def _pivots(model: Model, texts: Texts, alone: Scores, rng: np.random.Generator) -> Scores:
+    """Some neutral words decide and are looked at; all others hardly push."""
+    attention, polarity = alone[0].copy(), alone[1] * FAINT
+    polar, starts = model.world.owners[texts.words] >= 0, texts.offsets[:-1]
+    for _ in range(PIVOTS):
+        chosen = starts + (rng.random(len(starts)) * np.diff(texts.offsets)).astype(np.int64)
+        chosen = chosen[~polar[chosen]]
+        polarity[chosen, texts.labels[texts.segments[chosen]]] += _decisive(len(chosen), rng)
+        attention[chosen] += model.gap
+    return attention, polarity
+
+
+def _in_part(model: Model, texts: Texts, alone: Scores, rng: np.random.Generator) -> Scores:
+    """One to three units decide. Attention is on them in a share of the texts, else on as many that push nowhere.
+
+    What is not attended to pushes the harder, so that the same units decide, and by as much, wherever attention is.
+    """
+    deciders, decoys = _apart(texts, rng)
+    found = (rng.random(len(texts.labels)) < model.found)[texts.segments]
+    polarity = np.where(decoys[:, None], 0.0, alone[1] * FAINT)
+    harder = np.where(found, 1.0, np.exp(model.gap))[deciders]
+    polarity[deciders, texts.labels[texts.segments[deciders]]] += harder * _decisive(int(deciders.sum()), rng)
+    return alone[0] + model.gap * ((deciders & found) | (decoys & ~found)), polarity
+
+
+def _apart(texts: Texts, rng: np.random.Generator) -> tuple[Marks, Marks]:
+    """In every text some units by their position, and as many others."""
+    segments = texts.segments
+    drawn = np.empty(len(segments), dtype=np.int64)
+    drawn[np.lexsort((rng.random(len(segments)), segments))] = texts.places
+    counts = rng.integers(1, PIVOTS + 1, len(texts.labels))[segments]
+    return drawn < counts, (drawn >= counts) & (drawn < 2 * counts)
+
+
+def _decisive(count: int, rng: np.random.Generator) -> Floats:
+    """What units push that decide a text."""
+    return rng.uniform(2, 4, count) * STRENGTH
+
+
+_CONTEXTS: Mapping[str, Callable[[Model, Texts, Scores, np.random.Generator], Scores]] = {
+    "corpus only": _spectators,
+    "decision only": _pivots,
+    "found in part": _in_part,
+}
+
+
+def _known(model: Model, trace: Trace) -> dict[str, Planted]:
+    """What is known of the questions; that of single decisions is not asked where nothing but its own claims tells."""
+    known: dict[str, Planted] = {"corpus": None, **TRUTHS.get(model.world.kind, {})}
+    if model.world.kind == "found in part":
+        known["decision"] = model.found
+    if model.world.kind == "graded":
+        known["decision"] = attended_share(trace)
+    return known
+
+
+def attended_share(trace: Trace) -> float:
+    """How much of the smallest set that flips a decision is among as many most attended units, in the mean.
+
+    Of the decisions that fewer units than all can flip; what these units give, and so S13, has no part in it.
+    """
+    segments, smallest = trace.segments.numpy(), minimum_sets(trace)[0].numpy()
+    sizes = np.bincount(segments, smallest)
+    attended = _ranks(trace) < sizes[segments]
+    resting = (sizes > 0) & (sizes < trace.lengths.numpy())
+    return float((np.bincount(segments, smallest & attended)[resting] / sizes[resting]).mean())
+
+
+def _ranks(trace: Trace) -> Ints:
+    """For every unit how many of its text are attended to more."""
+    segments = trace.segments.numpy()
+    ranks = np.empty(len(segments), dtype=np.int64)
+    ranks[np.lexsort((-trace.attention_weights.numpy(), segments))] = np.arange(len(segments))
+    places: Ints = ranks - trace.offsets.numpy()[segments]
+    return places

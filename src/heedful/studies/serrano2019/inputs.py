@@ -13,11 +13,11 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from heedful.analysis.flips import in_front
 from heedful.files import write_table
 from heedful.pipeline import Run, read_corpus
-from heedful.probes.inputs import MODES, flips_by_level
+from heedful.probes.reading import MODES, flips_by_level
 from heedful.store import INPUTS, PREFIX, Store
-from heedful.studies.serrano2019.measures import in_front
 from heedful.text.corpus import Corpus
 from heedful.training.loop import limited_threads
 

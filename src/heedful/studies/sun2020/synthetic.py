@@ -3,18 +3,13 @@
 A recording is a run that looks at the dynamics while it trains (`record.flow`); its tables are named without `flow_`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import pandas as pd
 
 from heedful.config import RunSettings
-from heedful.errors import HeedfulError
 from heedful.pipeline import Run
-from heedful.store import Store
-from heedful.sweep.loop import SweepEvent, sweep
-from heedful.sweep.plan import Plan
 from heedful.text.synthetic import DESCRIBED, TRAIN_SIZE
 
 RATE, BATCH = 0.015, 200
@@ -97,9 +92,6 @@ class Recording:
         return table
 
 
-Recordings = Mapping[str, Sequence[Recording]]
-
-
 def recipe(
     *,
     seed: int = 0,
@@ -159,23 +151,3 @@ def plan(*, quick: bool = False) -> dict[str, tuple[RunSettings, ...]]:
 def ratio_name(positive_share: float) -> str:
     """The name of a set of recordings with so many positive texts."""
     return f"ratio-{positive_share:g}"
-
-
-def recordings(
-    store: Store,
-    *,
-    quick: bool = False,
-    sets: Sequence[str] | None = None,
-    on: str = "local",
-    workers: int | None = None,
-    watch: Callable[[SweepEvent], None] | None = None,
-) -> dict[str, list[Recording]]:
-    """The named sets of the plan (by default all), recorded where they are missing."""
-    planned = plan(quick=quick)
-    wanted = {name: planned[name] for name in (planned if sets is None else dict.fromkeys(sets))}
-    distinct = tuple(dict.fromkeys(settings for one in wanted.values() for settings in one))
-    done = sweep(Plan(name="recordings", runs=distinct), store, on=on, workers=workers, watch=watch)
-    if done.failures:
-        raise HeedfulError(f"A training could not be recorded: {done.failures[0].message}")
-    found = {run.settings: Recording(run) for run in (Run(store.root / name) for name in done.runs["run"])}
-    return {name: [found[settings] for settings in one] for name, one in wanted.items()}
