@@ -5,14 +5,13 @@ that dies is a failed job, never the end of the others.
 """
 
 import importlib
-import json
 import os
 import selectors
 import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +137,7 @@ class _Process:
         assert self._process.stdin is not None
         self.job = job
         with suppress(BrokenPipeError):  # a dead one will give no answer
-            self._process.stdin.write(json.dumps(job.payload()) + "\n")
+            self._process.stdin.write(job.model_dump_json() + "\n")
             self._process.stdin.flush()
 
     def take(self) -> tuple[Job, Outcome]:
@@ -147,7 +146,8 @@ class _Process:
         job, self.job = self.job, None
         line = self.answers.readline()
         if line.endswith("\n"):
-            return job, Outcome(**{**json.loads(line), "worker": f"process {self._process.pid}"})
+            outcome = Outcome.model_validate_json(line)
+            return job, outcome.model_copy(update={"worker": f"process {self._process.pid}"})
         code = self._process.wait()
         self._errors.seek(0)
         last_words = self._errors.read().decode(errors="replace")[-2000:].strip()
@@ -201,7 +201,7 @@ class RayEngine:
         """Ray places tasks itself."""
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        waiting = {self._task(job).remote(job.payload()): job for job in jobs}
+        waiting = {self._task(job).remote(job.model_dump_json()): job for job in jobs}
         started = 0
         try:
             while waiting:
@@ -220,15 +220,15 @@ class RayEngine:
 
     def _outcome(self, reference: Any) -> Outcome:
         try:
-            return Outcome(**self._ray.get(reference))
+            written, worker = self._ray.get(reference)
+            return Outcome.model_validate_json(written).model_copy(update={"worker": worker})
         except self._ray.exceptions.RayError as error:
             return Outcome(status="failed", kind=type(error).__name__, message=f"Ray gave up: {str(error).strip()}")
 
 
-def _perform_on_ray(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """A job, with the name of the node that did it."""
-    ray = _import_ray()
-    return {**perform(payload), "worker": f"node {ray.get_runtime_context().get_node_id()}"}
+def _perform_on_ray(written: str) -> tuple[str, str]:
+    """How a job ended, and the name of the node that did it."""
+    return perform(written), f"node {_import_ray().get_runtime_context().get_node_id()}"
 
 
 def _import_ray() -> Any:
