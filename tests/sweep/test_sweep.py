@@ -169,7 +169,7 @@ def test_an_error_that_quotes_half_a_character_is_an_outcome(monkeypatch: pytest
     def fail(_job: Job) -> Outcome:
         raise DataError("There is no label '\ud83d'.")
 
-    monkeypatch.setitem(worker.ACTIONS, "run", fail)  # type: ignore[arg-type]
+    monkeypatch.setitem(worker.ACTIONS, "run", fail)
     outcome = Outcome.model_validate_json(
         worker.perform(Job(action="run", settings=RunSettings(), store="").model_dump_json())
     )
