@@ -185,12 +185,12 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if loads is None:
         raise ConfigError(f"Settings are read from .toml or .json, not from '{path.name}'.")
     try:
-        found = loads(path.read_text(encoding="utf-8"))
+        content = loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"'{path}' cannot be read: {error}.") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"'{path}' must hold a table of settings, not {type(found).__name__}.")
-    return found
+    if not isinstance(content, dict):
+        raise ConfigError(f"'{path}' must hold a table of settings, not {type(content).__name__}.")
+    return content
 
 
 def parse_change(change: str) -> tuple[str, Any]:
