@@ -75,7 +75,8 @@ def test_what_is_recorded_survives_an_interruption_to_the_last_bit(
         model__readout_range=1.0,
         training__epochs=8,
         training__optimizer="sgd",
-        training__learning_rate=1.0,
+        training__learning_rate=5.0,
+        training__ties="first",
         training__patience=patience,
         record__flow=7,  # out of step with the epochs
         record__pairs=3,

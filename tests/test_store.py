@@ -163,7 +163,7 @@ def test_what_another_process_makes_is_busy_or_waited_for(store: Store, kind: Ki
 
 @every_kind
 def test_what_a_killed_process_was_making_is_rubbish(store: Store, kind: Kind) -> None:
-    half, folder = store.workplace("a" * 12, kind) / "made", store.root / kind.folder
+    half, folder = store.workplace("a" * 12, kind) / f"made{kind.ending}", store.root / kind.folder
     half.parent.mkdir(parents=True)
     half.write_text("half")
     with store.lock("a" * 12, kind):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from heedful.errors import ConfigError
-from heedful.files import replacing
+from heedful.files import write_text
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")
@@ -30,7 +30,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            raise ConfigError(_sentences(cls, error)) from None
+            raise ConfigError(" ".join(_sentence(cls, problem) for problem in error.errors())) from None
 
 
 def write_split_values(values: Any) -> Any:
@@ -158,9 +158,12 @@ class RunSettings(Settings):
 
     def write(self, path: Path) -> None:
         """The settings as TOML or JSON, by the ending of the name; unset values are left out of TOML."""
+        if path.suffix not in {".toml", ".json"}:
+            raise ConfigError(f"Settings are written as .toml or .json, not as '{path.name}'.")
+        import tomli_w
+
         values = self.model_dump(mode="json", exclude_none=path.suffix == ".toml")
-        with replacing(path) as temporary:
-            temporary.write_text(_format(path)(values), encoding="utf-8")
+        write_text(path, tomli_w.dumps(values) if path.suffix == ".toml" else json.dumps(values, indent=2) + "\n")
 
     def override(self, changes: Iterable[str]) -> "RunSettings":
         """New settings with changes such as `model.score_scale=100`; values are read as TOML, a word is itself."""
@@ -182,12 +185,12 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if loads is None:
         raise ConfigError(f"Settings are read from .toml or .json, not from '{path.name}'.")
     try:
-        found = loads(path.read_text(encoding="utf-8"))
+        content = loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"'{path}' cannot be read: {error}.") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"'{path}' must hold a table of settings, not {type(found).__name__}.")
-    return found
+    if not isinstance(content, dict):
+        raise ConfigError(f"'{path}' must hold a table of settings, not {type(content).__name__}.")
+    return content
 
 
 def parse_change(change: str) -> tuple[str, Any]:
@@ -216,35 +219,17 @@ def parse_value(text: str) -> Any:
         return text
 
 
-def _format(path: Path) -> Any:
-    if path.suffix == ".toml":
-        import tomli_w
-
-        return tomli_w.dumps
-    if path.suffix == ".json":
-        return lambda values: json.dumps(values, indent=2) + "\n"
-    raise ConfigError(f"Settings are written as .toml or .json, not as '{path.name}'.")
-
-
-def _sentences(cls: type[Settings], error: ValidationError) -> str:
-    parts = []
-    for problem in error.errors():
-        place = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            parts.append(f"There is no setting '{place}'; {_hint(cls, place)}.")
-        elif problem["type"] == "model_type":
-            parts.append(
-                f"'{place}' is a group of settings, not {problem['input']!r}; known: {', '.join(_places(cls))}."
-            )
-        else:
-            parts.append(f"Setting '{place}' is {problem['input']!r}: {problem['msg'].lower()}.")
-    return " ".join(parts)
-
-
-def _hint(cls: type[Settings], place: str) -> str:
-    known = sorted(_places(cls))
-    near = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
-    return f"did you mean '{near[0]}'? Known: {', '.join(known)}" if near else f"known: {', '.join(known)}"
+def _sentence(cls: type[Settings], problem: Mapping[str, Any]) -> str:
+    """What is wrong with one value, and what would be right."""
+    place = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        known = sorted(_places(cls))
+        near = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
+        hint = f"did you mean '{near[0]}'? Known" if near else "known"
+        return f"There is no setting '{place}'; {hint}: {', '.join(known)}."
+    if problem["type"] == "model_type":
+        return f"'{place}' is a group of settings, not {problem['input']!r}; known: {', '.join(_places(cls))}."
+    return f"Setting '{place}' is {problem['input']!r}: {problem['msg'].lower()}."
 
 
 def _places(cls: type[Settings], prefix: str = "", *, optional: bool = False) -> Iterable[str]:
@@ -252,10 +237,5 @@ def _places(cls: type[Settings], prefix: str = "", *, optional: bool = False) ->
     for name, field in cls.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
             yield from _places(field.annotation, f"{prefix}{name}.", optional=optional)
-        elif not optional or _can_be_unset(get_args(field.annotation)):
-            yield prefix + name
-
-
-def _can_be_unset(kinds: Iterable[Any]) -> bool:
-    """Whether nothing is a value, and the word none not another one."""
-    return type(None) in kinds and Literal["none"] not in kinds
+        elif not optional or {type(None), Literal["none"]} & set(get_args(field.annotation)) == {type(None)}:
+            yield prefix + name  # where the word none is a value itself, it unsets nothing

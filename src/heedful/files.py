@@ -4,7 +4,6 @@ Everything heedful writes goes to a temporary name first and is moved into place
 never results: a process that was killed may have left them.
 """
 
-import contextlib
 import errno
 import fcntl
 import json
@@ -13,13 +12,17 @@ import shutil
 import socket
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
-from heedful.errors import StoreBusy, StoreError
+from heedful.errors import InputError, StoreBusy, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _REMEDIES = {
     errno.ENOSPC: "Free some space and call again: what is finished stays, what is not goes on where it was",
@@ -126,6 +129,17 @@ def write_json(path: Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def write_table(path: Path, table: "pd.DataFrame") -> None:
+    """A table as CSV for people or Parquet for programs, by the ending of the name."""
+    if path.suffix not in {".csv", ".parquet"}:
+        raise InputError(f"Tables are written as .csv or .parquet, not as '{path.name}'.")
+    with replacing(path) as temporary:
+        if path.suffix == ".csv":
+            table.to_csv(temporary, index=False)
+        else:
+            table.to_parquet(temporary, index=False, compression="zstd")
+
+
 def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -142,62 +156,51 @@ def locked(path: Path, what: str, *, wait: bool = True) -> Iterator[None]:
     Without `wait`, a lock that another process holds is a StoreBusy that says who holds it.
     """
     make_folder(path.parent)
-    handle = _acquire(path, what, wait)
+    held = False
+    while not held:
+        with explained(path):
+            file = path.open("a+b", buffering=0)
+        with file:
+            _acquire(file, what, wait)
+            held = _is_at(path, file)
+            if held:
+                with suppress(OSError):  # for people; on a full disk the lock is as good without
+                    file.truncate(0)
+                    file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+                try:
+                    yield
+                finally:
+                    with suppress(OSError):
+                        path.unlink()  # while it is held: whoever waits for it sees that, and makes a new one
+
+
+def _acquire(file: FileIO, what: str, wait: bool) -> None:
     try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink()  # while it is held: whoever waits for it sees that the file is gone, and makes a new one
-        os.close(handle)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read(200).decode(errors="replace") or "another process"
+        raise StoreBusy(f"{what} is being computed by {holder}. Wait for it, or stop it.") from None
+
+
+def _is_at(path: Path, file: FileIO) -> bool:
+    """Whether the open file is still the one under its name: its last holder removed it when it was done."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def is_locked(path: Path) -> bool:
     """Whether some process holds the lock now."""
     try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    finally:
-        os.close(handle)
-    return False
-
-
-def _acquire(path: Path, what: str, wait: bool) -> int:
-    while True:
-        with explained(path):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if _is_at(path, handle):
-                _sign(handle)
-                return handle
-        except BlockingIOError:
-            holder = os.pread(handle, 200, 0).decode(errors="replace") or "another process"
-            os.close(handle)
-            raise StoreBusy(f"{what} is being computed by {holder}. Wait for it, or stop it.") from None
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
-
-
-def _is_at(path: Path, handle: int) -> bool:
-    """Whether the open file is still the one under its name: its last holder removed it when it was done."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
-    except FileNotFoundError:
+    except OSError:
         return False
-
-
-def _sign(handle: int) -> None:
-    """Say who holds the lock, for people; on a full disk the lock is as good without."""
-    with contextlib.suppress(OSError):
-        os.truncate(handle, 0)
-        os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+    return False
 
 
 def _beside(path: Path, ending: str) -> Path:
@@ -209,7 +212,7 @@ def discard(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             path.unlink()
 
 

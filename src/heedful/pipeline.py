@@ -15,7 +15,7 @@ from heedful.analysis.statistics import share
 from heedful.analysis.tokens import mean_weights
 from heedful.config import RunSettings
 from heedful.errors import CheckpointError, StoreError
-from heedful.files import replacing, write_json
+from heedful.files import write_json, write_table
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier
 from heedful.probes.recording import recorders
@@ -51,7 +51,7 @@ class Run:
     def manifest(self) -> dict[str, Any]:
         return read_manifest(self.path)
 
-    @property
+    @cached_property
     def settings(self) -> RunSettings:
         """Runs of results version 5 and before recorded nothing."""
         return RunSettings.of({"record": {"scores": False}, **self.manifest["settings"]})
@@ -198,11 +198,6 @@ def _metrics(model: Classifier, traced: Trace, tokens: pd.DataFrame) -> dict[str
         "alignment": model.alignment().detach().double().tolist(),
         "groups": {str(name): int(count) for name, count in tokens["group"].value_counts().items()},
     }
-
-
-def write_table(path: Path, table: pd.DataFrame) -> None:
-    with replacing(path) as temporary:
-        table.to_parquet(temporary, index=False, compression="zstd")
 
 
 def environment() -> dict[str, str]:

@@ -116,7 +116,10 @@ class Store:
 
     def _make(self, kind: Kind, key: str, make: Make, name: str, fresh: bool) -> Path:
         work = self.workplace(key, kind)
-        made, target = work / MADE[0], self.place(kind, f"{key[:PREFIX]}_{name}" if kind is RUN else key)
+        made, target = (
+            work / f"{MADE[0]}{kind.ending}",
+            self.place(kind, f"{key[:PREFIX]}_{name}" if kind is RUN else key),
+        )
         discard(work if fresh else made)
         make_folder(work)
         try:
@@ -313,7 +316,7 @@ def _lock_of(workplace: Path) -> Path:
 def _left_in(workplace: Path, everything: bool) -> list[Path]:
     """What is half made; all of it, or the lock, where there is no checkpoint or it is not wanted."""
     content = [*workplace.glob("*")]
-    halves = [path for path in content if path.name in MADE]
+    halves = [path for path in content if path.stem in MADE]
     return [workplace] if everything or len(halves) == len(content) else halves
 
 

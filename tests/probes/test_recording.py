@@ -1,17 +1,22 @@
 """What is recorded while a model is trained: which tokens are followed, and what is kept."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.config import RecordSettings
 from heedful.models.classifier import Classifier
+from heedful.models.layers import AffineEncoder
 from heedful.probes import recording
-from heedful.probes.recording import ScoreRecorder
+from heedful.probes.flow import FlowRecorder
+from heedful.probes.recording import FlowTables, ScoreRecorder
 from heedful.probes.scores import token_scores
 from heedful.text import synthetic
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
-from heedful.training.events import EpochDone
+from heedful.training.events import EpochDone, Event, StepDone
 from heedful.training.loop import fit
 
 
@@ -77,3 +82,71 @@ def test_where_no_token_belongs_to_a_group_nothing_is_recorded(small_model: Clas
     recorder = ScoreRecorder(corpus)
     recorder(after(1, small_model))
     assert recorder.tables() == {}
+
+
+@pytest.fixture(scope="module")
+def reviews() -> Corpus:
+    """A corpus in which nothing is planted: groups follow from counts."""
+    rng = np.random.default_rng(0)
+    texts = [
+        " ".join(["good" if label else "bad", *(f"word{number}" for number in rng.integers(0, 9, 4))])
+        for label in (0, 1) * 40
+    ]
+    return load_corpus((texts, ["neg", "pos"] * 40))
+
+
+@pytest.mark.parametrize("encoder", ["none", "affine"])
+def test_flow_tables_are_those_of_the_flow_recorder(reviews: Corpus, encoder: str) -> None:
+    whole = FlowRecorder(reviews, every=5, pairs=4, tokens=True)
+    pieces = FlowTables(reviews, RecordSettings(pairs=4), every=5)
+    hidden: list[np.ndarray] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, StepDone) and (event.step == 1 or event.step % 5 == 0) and encoder == "affine":
+            assert isinstance(event.model.encoder, AffineEncoder)
+            vectors = (event.model.embedding.double() @ event.model.encoder.projection.double().T).detach()
+            hidden.append((vectors[whole.pairs[:, 0]] * vectors[whole.pairs[:, 1]]).sum(1).numpy())
+
+    model = fit(
+        reviews, encoder=encoder, embedding_size=4, hidden_size=4, epochs=2, batch_size=10, dropout=0.0,
+        observers=[whole, pieces, look],
+    )  # fmt: skip
+    expected, tables = whole.tables(), pieces.tables()
+    for name in ("model", "groups"):
+        pd.testing.assert_frame_equal(tables[f"flow_{name}"], expected[name], check_exact=True)
+    columns = ["epoch", "step", "token", "group", "polarity", "attention"]
+    kept = expected["tokens"][columns].astype({"polarity": "float32", "attention": "float32"})
+    pd.testing.assert_frame_equal(tables["flow_tokens"], kept, check_exact=True)
+    signs = tables["flow_signs"].set_index(["step", "group"])["attention_rate"].to_dict()
+    for moment, rows in expected["tokens"].groupby(["step", "group"]):
+        assert signs[moment] == pytest.approx((rows["attention_rate"] > 0).mean())
+    pairs = tables["flow_pairs"]
+    np.testing.assert_array_equal(pairs["omega"], expected["pairs"]["omega"].astype("float32"))
+    if encoder == "affine":
+        np.testing.assert_allclose(pairs["omega_hidden"], np.concatenate(hidden), rtol=1e-6, atol=1e-9)
+    else:
+        assert "omega_hidden" not in pairs
+    assert set(tables["flow_scores"]["group"]) == set(whole.groups)
+    assert len(model.history) == 2
+
+
+def test_the_tables_of_a_recorder_that_was_restored_are_those_of_one_that_was_not(
+    small_corpus: Corpus, small_model: Classifier
+) -> None:
+    whole, first, second = (ScoreRecorder(small_corpus) for _ in range(3))
+    for epoch in (1, 2, 3):
+        whole(after(epoch, small_model))
+    first(after(1, small_model))
+    second.restore(first.tables())
+    for epoch in (2, 3):
+        second(after(epoch, small_model))
+    pd.testing.assert_frame_equal(whole.tables()["moments"], second.tables()["moments"], check_exact=True)
+
+
+def test_the_settings_say_what_is_recorded(small_corpus: Corpus) -> None:
+    def kinds(**settings: Any) -> list[type]:
+        return [type(recorder) for recorder in recording.recorders(RecordSettings(**settings), small_corpus)]
+
+    assert kinds() == [ScoreRecorder]
+    assert kinds(scores=False) == []
+    assert kinds(flow=3) == [ScoreRecorder, FlowTables]

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from heedful.config import RunSettings
-from heedful.errors import ConfigError, UnknownName
+from heedful.errors import ConfigError, DataError, UnknownName
 from heedful.pipeline import Run, run
 from heedful.store import CORPUS, Store
+from heedful.sweep import worker
 from heedful.sweep.engines import Ended, LocalEngine, make_engine
 from heedful.sweep.loop import Planned, SweepEvent, Waiting, preview, sweep
 from heedful.sweep.plan import Plan
@@ -135,7 +136,7 @@ def test_results_are_the_same_bits_in_one_process_and_in_two_and_in_none(tmp_pat
         assert found[0] == found[1] == found[2]
     assert one.runs.equals(two.runs)
     assert one.summary.equals(two.summary)
-    assert preview(plan, stores[1]).done == 2
+    assert preview(plan, stores[1]).found == 2
 
 
 def test_a_run_that_fails_is_recorded_and_tried_again_and_stops_nothing(tmp_path: Path, source: Path) -> None:
@@ -162,6 +163,17 @@ def test_a_worker_that_dies_is_a_failed_job_and_is_replaced(tmp_path: Path, sour
     assert [event.outcome.status for event in ended] == ["failed", "done"]
     assert ended[0].outcome.message == "The worker process died (signal 9). Memory may have run out."
     assert engine._pool == []
+
+
+def test_an_error_that_quotes_half_a_character_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_job: Job) -> Outcome:
+        raise DataError("There is no label '\ud83d'.")
+
+    monkeypatch.setitem(worker.ACTIONS, "run", fail)
+    outcome = Outcome.model_validate_json(
+        worker.perform(Job(action="run", settings=RunSettings(), store="").model_dump_json())
+    )
+    assert (outcome.status, outcome.kind, outcome.message) == ("failed", "DataError", "There is no label '?'.")
 
 
 def children(process: "subprocess.Popen[Any]") -> list[int]:

@@ -8,6 +8,7 @@ import pytest
 
 from heedful.config import RunSettings
 from heedful.errors import InputError
+from heedful.files import write_table
 from heedful.store import RUN, Store, write_manifest
 from heedful.sweep.resources import (
     BASE_BYTES,
@@ -17,7 +18,7 @@ from heedful.sweep.resources import (
     seconds_left,
     worker_bytes,
 )
-from heedful.sweep.tables import metric_names, summarize, table_of, write_as
+from heedful.sweep.tables import metric_names, summarize, table_of
 
 
 def manifest(scale: float, seed: int, accuracy: float) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def test_no_finished_run_is_an_empty_table() -> None:
 
 def test_tables_are_csv_or_parquet(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"written as \.csv or \.parquet, not as 'table\.xls'"):
-        write_as(table_of(RUNS), tmp_path / "table.xls")
+        write_table(tmp_path / "table.xls", table_of(RUNS))
 
 
 def test_time_is_estimated_from_the_runs_that_are_most_alike(tmp_path: Path) -> None:

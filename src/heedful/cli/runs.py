@@ -8,6 +8,7 @@ import typer
 
 from heedful.cli.options import Json, RunName, StoreRoot, print_json
 from heedful.errors import ConfigError
+from heedful.files import write_table
 from heedful.store import PREFIX, Store, flatten, read_manifest
 
 runs_app = typer.Typer(help="The finished runs of a store.", no_args_is_help=True, rich_markup_mode=None)
@@ -32,9 +33,9 @@ def list_runs(
         return
     rows = _matching([{"run": path.name, **manifest} for path, manifest in Store(store).manifests()], where or [])
     if out is not None:
-        from heedful.sweep.tables import table_of, write_as
+        from heedful.sweep.tables import table_of
 
-        write_as(table_of((row["run"], row) for row in rows), out)
+        write_table(out, table_of((row["run"], row) for row in rows))
     elif as_json:
         # One line per run and no indentation: 10,000 runs are printed in a quarter of a second.
         print("[" + ",\n ".join(json.dumps(row, ensure_ascii=False) for row in rows) + "]")

@@ -1,6 +1,5 @@
 """`heedful sweep`: run what is missing of a plan and write one table."""
 
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,8 @@ import typer
 from heedful.cli.options import Json, StoreRoot, print_json
 
 if TYPE_CHECKING:
-    from heedful.sweep.loop import Preview, Sweep
+    from heedful.sweep.loop import Planned, Sweep
+    from heedful.sweep.plan import Plan
 
 
 def sweep(
@@ -37,6 +37,7 @@ def sweep(
     a sweep that was stopped goes on when it is called again, and runs that failed are tried again.
     """
     from heedful.cli.progress import SweepProgress
+    from heedful.files import write_table
     from heedful.store import Store
     from heedful.sweep.loop import preview
     from heedful.sweep.loop import sweep as run_sweep
@@ -44,33 +45,28 @@ def sweep(
 
     plan, place = Plan.read(file, changes or ()), Store(store)
     if dry_run:
-        _print_preview(preview(plan, place, workers=workers), as_json)
+        _print_plan(plan, preview(plan, place, workers=workers), as_json)
         return
     with SweepProgress(plan.name) as progress:
         done = run_sweep(plan, place, on=on, workers=workers, watch=progress)
     stem = (out or store.absolute().parent / "sweeps") / plan.name
-    _write(done, stem)
+    for ending in (".csv", ".parquet"):
+        write_table(stem.with_name(f"{plan.name}{ending}"), done.summary)
+        write_table(stem.with_name(f"{plan.name}_runs{ending}"), done.runs)
     _print_sweep(done, stem, as_json)
     if done.failures:
         raise typer.Exit(1)
 
 
-def _print_preview(seen: "Preview", as_json: bool) -> None:
+def _print_plan(plan: "Plan", seen: "Planned", as_json: bool) -> None:
     if as_json:
-        print_json(asdict(seen))
+        numbers = {"total": seen.total, "done": seen.found, "workers": seen.workers}
+        print_json({"name": plan.name, **numbers, "varied": plan.varied, "seconds": seen.seconds})
         return
-    print(f"{seen.name}: {seen.total} runs, {seen.done} done, {seen.total - seen.done} to do", end="")
-    print(f" with {seen.workers} workers; varied: {', '.join(seen.varied) or 'nothing'}")
+    print(f"{plan.name}: {seen.total} runs, {seen.found} done, {seen.total - seen.found} to do", end="")
+    print(f" with {seen.workers} workers; varied: {', '.join(plan.varied) or 'nothing'}")
     unknown = "unknown, no finished run tells it"
     print(f"estimated time: {unknown if seen.seconds is None else timedelta(seconds=round(seen.seconds))}")
-
-
-def _write(done: "Sweep", stem: Path) -> None:
-    from heedful.sweep.tables import write_as
-
-    for ending in (".csv", ".parquet"):
-        write_as(done.summary, stem.with_name(stem.name + ending))
-        write_as(done.runs, stem.with_name(f"{stem.name}_runs{ending}"))
 
 
 def _print_sweep(done: "Sweep", stem: Path, as_json: bool) -> None:

@@ -25,7 +25,7 @@ from heedful.analysis.dynamics import (
 from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.errors import ConfigError, InputError
-from heedful.files import replacing
+from heedful.files import write_table
 from heedful.models.classifier import Classifier
 from heedful.models.layers import AdditiveAttention, AffineEncoder
 from heedful.text.corpus import Corpus, Split
@@ -229,8 +229,7 @@ class FlowRecorder:
     def save(self, folder: Path | str) -> None:
         """Write every table to <name>.parquet in a folder."""
         for name, table in self.tables().items():
-            with replacing(Path(folder) / f"{name}.parquet") as temporary:
-                table.to_parquet(temporary, index=False)
+            write_table(Path(folder) / f"{name}.parquet", table)
 
     def _group_table(self, record: Record) -> pd.DataFrame:
         table = pd.DataFrame(record.groups.numpy(), columns=list(record.columns))

@@ -5,14 +5,13 @@ that dies is a failed job, never the end of the others.
 """
 
 import importlib
-import json
 import os
 import selectors
 import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,12 +119,14 @@ class _Process:
 
     def __init__(self) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        here = str(Path(__file__).parents[2])  # workers import the very package that runs here
+        search_path = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "heedful.sweep.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": _search_path()},
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(search_path)},
             encoding="utf-8",
         )
         self.answers: Any = self._process.stdout
@@ -136,7 +137,7 @@ class _Process:
         assert self._process.stdin is not None
         self.job = job
         with suppress(BrokenPipeError):  # a dead one will give no answer
-            self._process.stdin.write(json.dumps(job.payload()) + "\n")
+            self._process.stdin.write(job.model_dump_json() + "\n")
             self._process.stdin.flush()
 
     def take(self) -> tuple[Job, Outcome]:
@@ -145,8 +146,11 @@ class _Process:
         job, self.job = self.job, None
         line = self.answers.readline()
         if line.endswith("\n"):
-            return job, Outcome(**{**json.loads(line), "worker": f"process {self._process.pid}"})
-        code, last_words = self._process.wait(), self._last_words()
+            outcome = Outcome.model_validate_json(line)
+            return job, outcome.model_copy(update={"worker": f"process {self._process.pid}"})
+        code = self._process.wait()
+        self._errors.seek(0)
+        last_words = self._errors.read().decode(errors="replace")[-2000:].strip()
         self.kill()
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         message = f"The worker process died ({how}). {'Memory may have run out.' if code == -9 else last_words}".strip()
@@ -161,10 +165,6 @@ class _Process:
             with suppress(BrokenPipeError):  # a job may still be on its way
                 stream.close()  # type: ignore[union-attr]
 
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")[-2000:].strip()
-
 
 def _answering(processes: Sequence[_Process]) -> list[_Process]:
     """Wait for the first answers."""
@@ -172,12 +172,6 @@ def _answering(processes: Sequence[_Process]) -> list[_Process]:
         for process in processes:
             selector.register(process.answers, selectors.EVENT_READ, process)
         return [key.data for key, _ in selector.select()]
-
-
-def _search_path() -> str:
-    """Workers import the very package that runs here, from wherever it was imported."""
-    package = str(Path(__file__).parents[2])
-    return os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 class RayEngine:
@@ -207,7 +201,7 @@ class RayEngine:
         """Ray places tasks itself."""
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        waiting = {self._task(job).remote(job.payload()): job for job in jobs}
+        waiting = {self._task(job).remote(job.model_dump_json()): job for job in jobs}
         started = 0
         try:
             while waiting:
@@ -221,21 +215,20 @@ class RayEngine:
                 self._ray.cancel(reference, force=True)
 
     def _task(self, job: Job) -> Any:
-        return self._ray.remote(
-            num_cpus=job.settings.training.threads, max_retries=RETRIES, scheduling_strategy="SPREAD"
-        )(_perform_on_ray)
+        options = {"max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
+        return self._ray.remote(num_cpus=job.settings.training.threads, **options)(_perform_on_ray)
 
     def _outcome(self, reference: Any) -> Outcome:
         try:
-            return Outcome(**self._ray.get(reference))
+            written, worker = self._ray.get(reference)
+            return Outcome.model_validate_json(written).model_copy(update={"worker": worker})
         except self._ray.exceptions.RayError as error:
             return Outcome(status="failed", kind=type(error).__name__, message=f"Ray gave up: {str(error).strip()}")
 
 
-def _perform_on_ray(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """A job, with the name of the node that did it."""
-    ray = _import_ray()
-    return {**perform(payload), "worker": f"node {ray.get_runtime_context().get_node_id()}"}
+def _perform_on_ray(written: str) -> tuple[str, str]:
+    """How a job ended, and the name of the node that did it."""
+    return perform(written), f"node {_import_ray().get_runtime_context().get_node_id()}"
 
 
 def _import_ray() -> Any:

@@ -109,26 +109,12 @@ def sweep(
     return _collect(plan, store, jobs, ended)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Preview:
-    """What a sweep would do."""
-
-    name: str
-    total: int
-    done: int
-    workers: int
-    varied: tuple[str, ...]
-    seconds: float | None
-    """Estimated from finished runs; None when there are none."""
-
-
-def preview(plan: Plan, store: Store, *, workers: int | None = None) -> Preview:
+def preview(plan: Plan, store: Store, *, workers: int | None = None) -> Planned:
     """How much of a plan is done and how long the rest may take. Nothing is run or written."""
     done = _finished_runs(plan, store)
     missing = [run for run in plan.runs if run not in done]
     count = workers or _first_guess(plan)
-    seconds = seconds_left(missing, store, count)
-    return Preview(name=plan.name, total=len(plan), done=len(done), workers=count, varied=plan.varied, seconds=seconds)
+    return Planned(total=len(plan), found=len(done), workers=count, seconds=seconds_left(missing, store, count))
 
 
 def _finished_runs(plan: Plan, store: Store) -> set[RunSettings]:

@@ -1,15 +1,12 @@
 """Runs as tables: one row per run, and one row per configuration and metric with the interval over seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from heedful.analysis.statistics import mean_over_seeds
-from heedful.errors import InputError
-from heedful.files import replacing
 from heedful.store import flatten
 from heedful.sweep.plan import SEED
 
@@ -69,14 +66,3 @@ def metric_names(manifests: Iterable[Mapping[str, Any]]) -> list[str]:
     flat = [flatten_metrics(manifest["metrics"]) for manifest in manifests]
     names = dict.fromkeys(name for metrics in flat for name, value in metrics.items() if not isinstance(value, str))
     return [name for name in names if not name.endswith(("_low", "_high"))]
-
-
-def write_as(table: pd.DataFrame, path: Path) -> None:
-    """A table as CSV for people or Parquet for programs, by the ending of the name."""
-    if path.suffix not in {".csv", ".parquet"}:
-        raise InputError(f"Tables are written as .csv or .parquet, not as '{path.name}'.")
-    with replacing(path) as temporary:
-        if path.suffix == ".csv":
-            table.to_csv(temporary, index=False)
-        else:
-            table.to_parquet(temporary, index=False)

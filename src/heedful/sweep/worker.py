@@ -6,7 +6,6 @@ it is doing, it is gone.
 """
 
 import functools
-import json
 import os
 import queue
 import signal
@@ -15,11 +14,13 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from heedful.config import RunSettings
+from pydantic import Field
+
+from heedful.config import RunSettings, Settings
 from heedful.errors import HeedfulError, StoreBusy
 from heedful.store import CORPUS, Store
 
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 CORPORA_AT_ONCE = 4
 """Mapped corpora that a worker keeps open; each costs its vocabulary, not its text."""
 
-Action = Literal["corpus", "run"]
-Status = Literal["done", "busy", "failed"]
-
 ENVIRONMENT = ("HEEDFUL_DATA",)
 """What decides where named corpora lie; a worker on another machine has its own environment."""
 
@@ -40,64 +38,46 @@ def _environment() -> dict[str, str]:
     return {name: str(Path(os.environ[name]).absolute()) for name in ENVIRONMENT if name in os.environ}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(Settings):
     """One thing to do: cache the corpus of some settings, or compute their run."""
 
-    action: Action
+    action: Literal["corpus", "run"]
     settings: RunSettings
     store: str
     digest: str = ""
-    corpus: str = ""
-    """The key of the cached corpus, for a run."""
-    folder: str = field(default_factory=os.getcwd)
-    environment: Mapping[str, str] = field(default_factory=_environment)
-
-    def payload(self) -> dict[str, Any]:
-        return {**vars(self), "settings": self.settings.model_dump(mode="json")}
-
-    @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> "Job":
-        return cls(**{**payload, "settings": RunSettings.of(payload["settings"])})
+    corpus: str = ""  # the key of the cached corpus, for a run
+    folder: str = Field(default_factory=os.getcwd)
+    environment: dict[str, str] = Field(default_factory=_environment)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Outcome(Settings):
     """How a job ended: done, busy (another process computes this very run), or failed, with its error."""
 
-    status: Status
-    kind: str = ""
-    """The class of the error."""
+    status: Literal["done", "busy", "failed"]
+    kind: str = ""  # the class of the error
     message: str = ""
-    details: str = ""
-    """Where the error came from, for its maker."""
-    facts: Mapping[str, Any] | None = None
-    """The facts of a corpus that was cached."""
-    found: bool = False
-    """Whether another process had finished the run in the meantime."""
-    worker: str = ""
-    """The process or node that did it."""
+    details: str = ""  # where the error came from, for its maker
+    facts: dict[str, Any] | None = None  # of a corpus that was cached
+    found: bool = False  # whether another process had finished the run in the meantime
+    worker: str = ""  # the process or node that did it
 
 
-def perform(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Do a job; whatever goes wrong is an outcome, never an exception."""
+def perform(written: str) -> str:
+    """Do a job, and say how it ended, both as JSON; whatever goes wrong is an outcome, never an exception."""
     try:
-        job = Job.of(payload)
-        _settle(job)
+        job = Job.model_validate_json(written)
+        os.environ.update(job.environment)  # see named corpora and relative paths as the process that made the job
+        if Path(job.folder).is_dir():
+            os.chdir(job.folder)
         outcome = ACTIONS[job.action](job)
     except StoreBusy as error:
         outcome = Outcome(status="busy", kind="StoreBusy", message=str(error))
     except Exception as error:
-        message = str(error) if isinstance(error, HeedfulError) else f"{type(error).__name__}: {error}"
-        outcome = Outcome(status="failed", kind=type(error).__name__, message=message, details=traceback.format_exc())
-    return asdict(outcome)
-
-
-def _settle(job: Job) -> None:
-    """See the data as the process that made the job sees them: relative paths, and the folder of named corpora."""
-    os.environ.update(job.environment)
-    if Path(job.folder).is_dir() and Path.cwd() != Path(job.folder):
-        os.chdir(job.folder)
+        kind = type(error).__name__
+        said = (str(error) if isinstance(error, HeedfulError) else f"{kind}: {error}", traceback.format_exc())
+        message, details = (text.encode(errors="replace").decode() for text in said)  # JSON has no halves of characters
+        outcome = Outcome(status="failed", kind=kind, message=message, details=details)
+    return outcome.model_dump_json()
 
 
 def _cache_corpus(job: Job) -> Outcome:
@@ -134,9 +114,9 @@ def main() -> None:
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
     _warm_up()
     while True:
-        answer = perform(json.loads(jobs.get()))
+        answer = perform(jobs.get())
         with suppress(BrokenPipeError):
-            print(json.dumps(answer), file=answers, flush=True)
+            print(answer, file=answers, flush=True)
 
 
 def _listen(jobs: "queue.SimpleQueue[str]") -> None:

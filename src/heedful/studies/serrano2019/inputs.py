@@ -6,15 +6,16 @@ row per level (attention, delete, mask), ranking and text (`flips_by_level`).
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
 import torch
 
 from heedful.analysis.flips import in_front
-from heedful.files import explained
+from heedful.config import RunSettings
+from heedful.files import write_table
 from heedful.pipeline import Run, read_corpus
 from heedful.probes.reading import MODES, flips_by_level
 from heedful.store import INPUTS, PREFIX, Store
@@ -36,31 +37,18 @@ Watch = Callable[[int, int], None]
 
 def input_flips_of(runs: Iterable[tuple[Mapping[str, object], Run]], *, watch: Watch | None = None) -> pd.DataFrame:
     """The flips of every run at each level, with what is said of the run (dataset, model, seed) in front."""
-    wanted = list(runs)
-    parts = []
-    for done, (said, table) in enumerate(_measured(wanted), start=1):
-        parts.append(in_front(said, table))
+    wanted, parts = list(runs), []
+    corpus_of = lru_cache(maxsize=1)(lambda data: read_corpus(RunSettings(data=data)))  # of runs that follow each other
+    for done, (said, run) in enumerate(wanted, start=1):
+
+        def make(path: Path, run: Run = run) -> None:
+            write_table(path, read_changed_texts(run, corpus_of(run.settings.data)))
+
+        path, _ = Store(run.path.parent).keep(INPUTS, _key(run), make)
+        parts.append(in_front(said, pd.read_parquet(path)))
         if watch is not None:
             watch(done, len(wanted))
     return pd.concat(parts, ignore_index=True)
-
-
-def _measured(runs: Iterable[tuple[Mapping[str, object], Run]]) -> Iterator[tuple[Mapping[str, object], pd.DataFrame]]:
-    """Table after table; a corpus is read when a run needs it, and kept while the runs that follow share it."""
-    corpora: dict[str, Corpus] = {}
-    for said, run in runs:
-        path, _ = Store(run.path.parent).keep(INPUTS, _key(run), partial(_write, run, corpora))
-        yield said, pd.read_parquet(path)
-
-
-def _write(run: Run, corpora: dict[str, Corpus], path: Path) -> None:
-    fingerprint = run.manifest["fingerprint"]
-    if fingerprint not in corpora:
-        corpora.clear()  # one at a time
-        corpora[fingerprint] = read_corpus(run.settings)
-    table = read_changed_texts(run, corpora[fingerprint])
-    with explained(path):
-        table.to_parquet(path, index=False, compression="zstd")
 
 
 def read_changed_texts(
