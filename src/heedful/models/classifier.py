@@ -76,6 +76,8 @@ class Output:
 class Classifier(nn.Module, ABC):
     """Embeddings, one or more levels of encoder and attention, and an affine readout of the last document vector."""
 
+    hierarchical: bool
+    """Whether the units of the final attention are sentences."""
     encoder: Encoder
     """The encoder below the final attention."""
     attention: Attention
@@ -108,14 +110,9 @@ class Classifier(nn.Module, ABC):
         """The units of the final attention, with the scores that it gives them. A generator draws dropout masks."""
 
     @property
-    @abstractmethod
     def contextual(self) -> bool:
         """Whether a unit's hidden vector depends on its neighbours."""
-
-    @property
-    def hierarchical(self) -> bool:
-        """Whether the units of the final attention are sentences."""
-        return self.settings.structure == "hierarchical"
+        return self.hierarchical or self.encoder.contextual
 
     @property
     def classes(self) -> int:
@@ -282,12 +279,10 @@ class Classifier(nn.Module, ABC):
 class FlatClassifier(Classifier):
     """Attention over the words of a document: DP, DP-A, DP-L, AD of Sun & Lu 2020, FLAN of Serrano & Smith 2019."""
 
+    hierarchical = False
+
     def _build_levels(self, generator: torch.Generator) -> None:
         self.encoder, self.attention = self._level(self.settings.embedding_size, generator)
-
-    @property
-    def contextual(self) -> bool:
-        return self.encoder.contextual
 
     def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         embedded, index = self._embed(batch, generator, apart=self.contextual)
@@ -298,13 +293,11 @@ class FlatClassifier(Classifier):
 class HierarchicalClassifier(Classifier):
     """Attention over the words of each sentence, then over the sentences (HAN: Yang et al. 2016)."""
 
+    hierarchical = True
+
     def _build_levels(self, generator: torch.Generator) -> None:
         self.word_encoder, self.word_attention = self._level(self.settings.embedding_size, generator)
         self.encoder, self.attention = self._level(self.word_encoder.size, generator)
-
-    @property
-    def contextual(self) -> bool:
-        return True
 
     def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         sentences = drop(self.word_units(batch, generator).pooled(), self.settings.sentence_dropout, generator)
@@ -326,16 +319,12 @@ class HierarchicalClassifier(Classifier):
 def _scores_of(
     trace: Trace, instances: Int[Tensor, " documents"], offsets: Int[Tensor, " bounds"]
 ) -> Float[Tensor, " units"]:
-    """The attention scores of some instances of a trace, whose units must be those that begin at these offsets."""
-    rows, units = instances.cpu(), lengths_of(offsets).cpu()
-    if int(rows.max()) >= len(trace):
-        raise InputError(f"The trace has {counted(len(trace), 'instance')}, none with number {int(rows.max())}.")
-    wrong = (trace.lengths[rows] != units).nonzero()
-    if len(wrong):
-        first = int(wrong[0])
+    """The attention scores of some instances of a trace, whose units begin at these offsets."""
+    rows = instances.cpu()
+    if int(rows.max()) >= len(trace) or not torch.equal(trace.lengths[rows], lengths_of(offsets).cpu()):
         raise InputError(
-            f"The trace whose weights are taken must be of the same units; instance {int(rows[first])} has "
-            f"{int(trace.lengths[rows[first]])} there and {int(units[first])} here."
+            f"Weights are taken from a trace of the same units of the same texts; this one is {trace!r}. Trace the "
+            "texts that are read here with the model whose weights are wanted."
         )
     return trace.attention_scores[positions_of(trace.offsets, rows)].to(offsets.device)
 

@@ -249,9 +249,10 @@ def training_step(
         clip_gradients(state.model, training.clip)
     if training.optimizer == "adam":
         make_dense(state.model)
-    decayed = training.learning_rate / (1 + training.learning_rate_decay * state.step)
+    rate = training.learning_rate / (1 + training.learning_rate_decay * state.step)
+    rate /= 2 ** state.halvings(training.plateau)
     for group in state.optimizer.param_groups:
-        group["lr"] = decayed / 2 ** state.halvings(training.plateau)
+        group["lr"] = rate
     state.optimizer.step()
     state.step += 1
     return float(loss.detach())
