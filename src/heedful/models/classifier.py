@@ -121,7 +121,7 @@ class Classifier(nn.Module, ABC):
     def forward(
         self, batch: Batch, generator: torch.Generator | None = None, *, weights: Trace | None = None
     ) -> Output:
-        """Logits of each document, and its attention. Those of a trace that is given take the place of its own.
+        """Logits and attention of each document; with `weights`, the attention of another trace of these documents.
 
         A generator draws dropout masks, of words, sentences, documents and logits in this order; without one nothing is
         dropped.
@@ -246,34 +246,31 @@ class Classifier(nn.Module, ABC):
         )
 
     def __repr__(self) -> str:
-        settings, interface = self.settings, self.interface
+        facts, settings = self._facts(), self.settings
         kind = f"attention={settings.attention}, encoder={settings.encoder}, λ={settings.score_scale:g}"
-        size = f"{counted(len(interface.vocabulary), 'token')}, classes {listed(interface.class_names)}"
-        return f"{type(self).__name__}({kind}{self._imposed()}, {size}; {self._training()})"
+        known = f"{facts['vocabulary']}, classes {facts['classes']}"
+        return f"{type(self).__name__}({kind}{self._imposed()}, {known}; {facts['training']})"
 
     def _repr_html_(self) -> str:
-        settings, interface = self.settings, self.interface
-        facts = {
+        return panel(type(self).__name__, pairs(self._facts()))
+
+    def _facts(self) -> dict[str, str]:
+        settings, scores = self.settings, self.history.get("dev_accuracy", [])
+        trained = f"{counted(len(scores), 'epoch')}, best dev accuracy {max(scores, default=0):.3f}"
+        return {
             "attention": f"{settings.attention}, λ = {settings.score_scale:g}{self._imposed()}",
             "encoder": settings.encoder,
             "sizes": f"embedding {settings.embedding_size}, hidden {self.encoder.size}",
             "dropout": f"{settings.dropout:g}",
-            "vocabulary": counted(len(interface.vocabulary), "token"),
-            "classes": listed(interface.class_names),
+            "vocabulary": counted(len(self.interface.vocabulary), "token"),
+            "classes": listed(self.interface.class_names),
             "parameters": f"{sum(p.numel() for p in self.parameters() if p.requires_grad):,}",
-            "training": self._training(),
+            "training": trained if len(scores) else "no history of training",
         }
-        return panel(type(self).__name__, pairs(facts))
 
     def _imposed(self) -> str:
         kind = self.settings.attention_weights
         return "" if kind == "learned" else f", {kind} weights"
-
-    def _training(self) -> str:
-        """How long it was trained, and how well it did at best."""
-        if "dev_accuracy" not in self.history or self.history.empty:
-            return "no history of training"
-        return f"{counted(len(self.history), 'epoch')}, best dev accuracy {self.history['dev_accuracy'].max():.3f}"
 
 
 class FlatClassifier(Classifier):
