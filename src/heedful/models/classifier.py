@@ -255,7 +255,7 @@ class Classifier(nn.Module, ABC):
         return panel(type(self).__name__, pairs(self._facts()))
 
     def _facts(self) -> dict[str, str]:
-        settings, scores = self.settings, self.history.get("dev_accuracy", [])
+        settings, scores = self.settings, list(self.history.get("dev_accuracy", ()))
         trained = f"{counted(len(scores), 'epoch')}, best dev accuracy {max(scores, default=0):.3f}"
         return {
             "attention": f"{settings.attention}, λ = {settings.score_scale:g}{self._imposed()}",
