@@ -252,7 +252,7 @@ def test_weights_of_other_texts_are_refused(corpus: Corpus) -> None:
 def test_given_weights_are_needed_for_both_splits(corpus: Corpus) -> None:
     only = {"train": trace(fit(corpus, **QUICK), corpus.train)}
     for given in (only, "given"):
-        with pytest.raises(ConfigError, match="Given attention weights are those of both splits that training reads"):
+        with pytest.raises(ConfigError, match="are traces of both splits that training reads; give them in Python"):
             fit(corpus, attention_weights=given, **QUICK)
 
 

@@ -165,7 +165,8 @@ def train(
     given = weights or {}
     if model.attention_weights == "given" and not {"train", "dev"} <= set(given):
         raise ConfigError(
-            'Given attention weights are those of both splits that training reads: {"train": …, "dev": …}.'
+            "Given attention weights are traces of both splits that training reads; give them in Python, "
+            'heedful.fit(corpus, attention_weights={"train": …, "dev": …}).'
         )
     interface = Interface(vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names)
     first = vectors or initial_vectors(corpus, model.vectors, size=model.embedding_size, seed=training.seed)
