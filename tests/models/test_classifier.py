@@ -12,6 +12,7 @@ from heedful.models.encoders import ENCODERS, GRUEncoder, LSTMEncoder
 from heedful.text.ragged import Batch, offsets_of
 from heedful.text.tokenize import Tokenizer
 from heedful.text.vocabulary import Vocabulary
+from tests.covering import covers
 
 KINDS = [(attention, encoder) for attention in ("dot", "additive") for encoder in ENCODERS]
 
@@ -71,6 +72,7 @@ def literal_logits(model: FlatClassifier, tokens: list[int]) -> list[float]:
     return [0.0, *outputs] if model.classes == 2 else list(outputs)
 
 
+@covers(encoder=("none", "affine", "lstm", "gru", "conv"), attention=("dot", "additive"))
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("attention", "encoder"), KINDS)
 def test_logits_are_those_of_the_formulas(attention: str, encoder: str, classes: int) -> None:

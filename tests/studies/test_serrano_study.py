@@ -22,6 +22,7 @@ from heedful.studies.serrano2019.facts import MODELS
 from heedful.studies.serrano2019.page import attained, fractions
 from heedful.studies.serrano2019.runs import Selection
 from heedful.studies.serrano2019.study import Request, tabulate
+from tests.covering import covers
 
 TRAINED = ("HANnoenc", "FLANnoenc")
 SIGNS = {"bad": ("awful", "dull", "poor"), "good": ("fine", "great", "lovely")}
@@ -97,6 +98,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(folder=folder, file=file, said=json.loads(done.out))
 
 
+@covers(study=("serrano2019",))
 def test_the_command_says_where_everything_is(place: Place) -> None:
     assert place.said["page"] == str(place.study / "study.html")
     assert set(place.said["figures"]) == set(figures_of(TRAINED)) == {*map(str, range(6, 14)), "minimum"}

@@ -22,6 +22,7 @@ from heedful.studies.sun2020.study import Request, Study, reproduce
 from heedful.studies.sun2020.table2 import as_markdown, as_printed, summary_words, table_2
 from heedful.studies.sun2020_facts import SCALES
 from heedful.text.corpus import Corpus
+from tests.covering import covers
 
 TINY = {"model.embedding_size": 8, "model.hidden_size": 8, "training.epochs": 2}
 
@@ -171,6 +172,7 @@ def small_study(tiny: Mapping[str, Mapping[str, object]], file: str, tmp_path: P
     return reproduce(request, Store(tmp_path / "store"), tmp_path / "study", workers=1)
 
 
+@covers(study=("sun2020",))
 def test_other_data_get_the_same_analysis(small_study: Study) -> None:
     study = small_study
     assert study.failures == ()

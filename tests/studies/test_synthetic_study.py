@@ -24,6 +24,7 @@ from heedful.studies.sun2020.synthetic_tables import (
     published_tables,
     settling_times,
 )
+from tests.covering import covers
 
 
 def small(settings: RecordingSettings) -> RecordingSettings:
@@ -218,6 +219,7 @@ def test_settling_times_by_hand() -> None:
     assert table["ever"].tolist() == [True, True, False, True]
 
 
+@covers(figure=[*(f"sun2020 S{number}" for number in range(1, 13)), "sun2020 time"])
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_declared_and_drawn(name: str, found: dict[str, list[Recording]]) -> None:
     figure = FIGURES[name]

@@ -124,7 +124,7 @@ def remark(axis: Axes, words: str) -> None:
 
 
 def scatter(
-    axis: Axes, x: ArrayLike, y: ArrayLike, look: Look, *, alpha: float, size: float = 9, label: str | None = None
+    axis: Axes, x: ArrayLike, y: ArrayLike, look: Look, *, alpha: float, size: float = 9.0, label: str | None = None
 ) -> None:
     """Points of one group, as a picture within the drawing: there may be very many."""
     axis.scatter(
