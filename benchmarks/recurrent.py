@@ -19,8 +19,7 @@ from heedful.config import ModelSettings, TrainingSettings
 from heedful.models.classifier import Interface
 from heedful.text.corpus import Split
 from heedful.text.ragged import bucketed, offsets_of, shuffled
-from heedful.text.tokenize import Tokenizer, Tokens
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary
 from heedful.training.loop import training_step
 from heedful.training.state import TrainingState
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from heedful.config import DataSettings, RunSettings
-from heedful.store import Store
+from heedful.store import CORPUS, Store
 from heedful.sweep.loop import sweep
 from heedful.sweep.plan import Plan
 from heedful.text.cache import cache_corpus
@@ -34,7 +34,7 @@ def seconds_of_sweep(source: str, workers: int, folder: Path) -> float:
     """Sixteen runs of the dot-product model, from the command to the table; the corpus is tokenised beforehand."""
     base = RunSettings().change({"data.source": source, "training.epochs": EPOCHS})
     store = Store(folder / f"runs-{workers}")
-    cache_corpus(base.data, store.corpora)
+    cache_corpus(base.data, store)
     begun = time.perf_counter()
     done = sweep(Plan.of(base, seeds=RUNS), store, workers=workers)
     assert len(done.computed) == RUNS
@@ -64,7 +64,7 @@ def listing(folder: Path) -> list[dict[str, str]]:
     """The wall time of a fresh process."""
     store = Store(folder / "listed")
     make_runs(store)
-    command = [sys.executable, "-m", "heedful.cli", "runs", "list", "--json", "--store", str(store.root)]
+    command = [sys.executable, "-m", "heedful", "runs", "list", "--json", "--store", str(store.root)]
     begun = time.perf_counter()
     answer = subprocess.run(command, capture_output=True, check=True)
     seconds = time.perf_counter() - begun
@@ -99,9 +99,9 @@ def memory(folder: Path) -> list[dict[str, str]]:
     imdb = data_folder() / "imdb_train.jsonl.gz"
     if not imdb.is_file() or not Path("/proc/self/smaps").exists():
         return []
-    place = folder / "corpora"
-    facts = cache_corpus(DataSettings(source=str(imdb), label_column="label"), place)
-    one, two = (held_megabytes(place / facts.key, count) for count in (1, 2))
+    store = Store(folder / "runs")
+    facts = cache_corpus(DataSettings(source=str(imdb), label_column="label"), store)
+    one, two = (held_megabytes(store.place(CORPUS, facts.key), count) for count in (1, 2))
     what = f"IMDB texts and {facts.units:,} tokens in memory"
     return [{"what": what, "one": f"{one:.0f} MB", "two": f"{two:.0f} MB", "ratio": f"{two / one:.2f}"}]
 

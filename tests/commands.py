@@ -15,7 +15,7 @@ import pytest
 import heedful
 from heedful.text.synthetic import words
 
-COMMAND = [sys.executable, "-m", "heedful.cli"]
+COMMAND = [sys.executable, "-m", "heedful"]
 
 # A shell that runs its jobs in the background lets them ignore interrupts, and they would hand that on.
 HEEDING_INTERRUPTS = [

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -13,11 +14,18 @@ from heedful import cli
 from heedful.models.classifier import Classifier
 from heedful.text import synthetic
 from heedful.text.corpus import Corpus
-from heedful.training.loop import fit
+from heedful.training.loop import fit, limited_threads
 from tests.commands import Call, Outcome
 
 settings.register_profile("heedful", deadline=None)  # a busy machine is not a wrong answer
 settings.load_profile("heedful")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """For a few numbers, threads cost more than they give."""
+    with limited_threads(1):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ Tables = dict[str, pd.DataFrame]
 
 def single(rows: Sequence[tuple[float, float, bool, bool]], ranking: str = "attention") -> pd.DataFrame:
     """Rows of Δα, ΔJS, whether the top unit flips, whether the other does."""
-    table = pd.DataFrame(rows, columns=["difference", "divergence_difference", "flips_top", "flips_other"])
+    table = pd.DataFrame(rows, columns=["delta_weight", "delta_js", "flip_top", "flip_random"])
     return table.assign(ranking=ranking, instance=range(len(rows)), units=10)
 
 
@@ -33,7 +33,10 @@ def flips(
 
 
 def named(table: pd.DataFrame, model: str, dataset: str = "yelp", seed: int = 0) -> pd.DataFrame:
-    return table.assign(dataset=dataset, model=model, seed=seed)
+    """The rows of a run of HANrnn, FLANnoenc, …; what these are stands in columns of their own."""
+    structure = "hierarchical" if model.startswith("HAN") else "flat"
+    encoder = {"rnn": "gru", "conv": "conv", "noenc": "none"}[model.removeprefix("HAN").removeprefix("FLAN")]
+    return table.assign(dataset=dataset, model=model, seed=seed, structure=structure, encoder=encoder)
 
 
 def tops(*parts: tuple[int, float, float, bool, bool], ranking: str = "attention") -> Tables:

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.analysis.separation import right_signs
 from heedful.claims import CLAIMS, judge, verdict_table
-from heedful.claims.model import outcomes
-from heedful.claims.scores import right_signs
+from heedful.claims.scores import outcomes
 from heedful.errors import UnknownName
 from heedful.studies.examine import ON_WORDS
 from heedful.traces import Trace

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heedful.claims import CLAIMS, judge
-from heedful.claims.kinds import Verdict
+from heedful.claims import CLAIMS, Verdict, judge
 from tests.covering import covers
 
 

@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heedful.analysis.statistics import paired_difference
+from heedful.analysis.flips import measure
+from heedful.analysis.statistics import FEWEST, paired_difference
 from heedful.claims import CLAIMS, Decision, Verdict, judge
 from heedful.claims.erasure import COMPARING, FASTER_SHARE, OF_ONE_MODEL
-from heedful.claims.kinds import FEWEST
-from heedful.studies.serrano2019.measures import measure
 from heedful.traces import Trace
 from tests.covering import covers
 from tests.erasure_tables import Tables, erased, flips, leads, models, named, rising, same, tops, two_tops

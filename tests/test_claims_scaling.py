@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.analysis.decisions import pooling_agreement
+from heedful.analysis.separation import clarity, separation
 from heedful.claims import CLAIMS, Decision, judge
-from heedful.claims.scaling import accuracy_difference, over_runs, weakest_variant
-from heedful.claims.scores import separation
-from heedful.studies.sun2020.measures import clarity, pooling_agreement
+from heedful.claims.combine import accuracy_difference, mean_column
+from heedful.claims.scaling import weakest_variant
 from heedful.traces import Trace
 from tests.covering import covers
 
@@ -34,7 +35,9 @@ def row(scale: float, seed: int = 0, model: str = "DP", **changes: float | None)
         if name != "alignment"
         for end, shift in (("_low", -0.01), ("", 0.0), ("_high", 0.01))
     }
-    return {"model": model, "scale": scale, "seed": seed, "classes": 2, "alignment": values["alignment"], **bounded}
+    said = {"model": model, "scale": scale, "seed": seed, "classes": 2, "alignment": values["alignment"]}
+    encoder = {"DP-L": "lstm", "DP-A": "affine"}.get(model, "none")
+    return {**said, "attention": "additive" if model == "AD" else "dot", "encoder": encoder, **bounded}
 
 
 def study(**changes: float | None) -> pd.DataFrame:
@@ -104,7 +107,7 @@ def test_the_side_of_the_alignment_counts() -> None:
 
 def test_seeds_are_averaged_before_the_interval_is_drawn() -> None:
     table = pd.DataFrame([row(100.0, seed, parting=value) for seed in (0, 1) for value in (0.2, 0.4)])
-    found = over_runs(table, "parting")
+    found = mean_column(table, "parting")
     assert found is not None
     assert found.value == pytest.approx(0.3)
     assert [found.low, found.high] == pytest.approx([0.29, 0.31])  # seeds agree: only tokens vary
@@ -121,8 +124,8 @@ def test_one_seed_has_the_interval_of_two_shares_of_test_texts() -> None:
 
 def test_plain_attention_is_a_variant_only_with_several_classes() -> None:
     table = pd.DataFrame([row(10.0, model="DP", separation=0.1), row(10.0, model="AD", separation=0.8)])
-    two = weakest_variant("separation")({"scaling": table})
-    three = weakest_variant("separation")({"scaling": table.assign(classes=3)})
+    two = weakest_variant("separation", table)
+    three = weakest_variant("separation", table.assign(classes=3))
     assert two is not None
     assert three is not None
     assert [two.value, three.value] == pytest.approx([0.8, 0.1])

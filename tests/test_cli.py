@@ -80,7 +80,7 @@ class Audited:
 
     @property
     def run(self) -> Path:
-        (found,) = [path.parent for path in self.store.glob("*/moments.parquet")]  # others tried another λ
+        (found,) = self.store.glob("*_dot-none-10_*")  # others tried another λ
         return found
 
 
@@ -192,7 +192,7 @@ def test_an_audit_says_its_answer_its_verdicts_and_its_accuracy(audited: Audited
     assert re.search(r"C1 The polarity score of a token has the sign of its group\. (yes|no|not shown) ", said)
     assert re.search(r"Across the corpus, does attention point at the words that decide\? (yes|no|not shown) ", said)
     assert re.search(r"For one decision, does attention find what decided it\? (yes|no|not shown) ", said)
-    assert re.search(r"test accuracy \d+\.\d % \[\d+\.\d, \d+\.\d\]", audited.outcome.out)
+    assert re.search(r"Test accuracy \d+\.\d % \[\d+\.\d, \d+\.\d\]", audited.outcome.out)
 
 
 def test_an_audit_says_how_the_data_were_taken_in(audited: Audited) -> None:
@@ -401,15 +401,16 @@ def test_an_audit_with_nothing_to_judge_is_undecided(call: Call, tiny: Path, tmp
     verdicts = {verdict["claim"]: verdict for verdict in said.json["verdicts"]}
     assert {verdicts[claim]["verdict"] for claim in ("C1", "C2", "C8", "C3")} == {"not shown"}
     assert verdicts["C1"]["value"] is None
-    assert "too few words clearly belong to a class or to none" in said.json["advice"]["words"]
+    leads = {section["name"]: section["lead"] for section in said.json["sections"]}
+    assert "too few words clearly belong to a class or to none" in leads["advice"]
     assert "There are too few words to tell" in Path(said.json["report"]).read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_an_audit_without_advice_trains_once(call: Call, tiny: Path, tmp_path: Path) -> None:
     said = call("audit", tiny, "--epochs", 1, "--store", tmp_path / "runs", "--no-advice", "--json")
-    assert said.json["advice"] is None
-    assert said.json["no_advice"] == "Other λ were not tried: --no-advice was given."
+    leads = {section["name"]: section["lead"] for section in said.json["sections"]}
+    assert leads["advice"] == "Other λ were not tried: --no-advice was given."
     assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 1
 
 

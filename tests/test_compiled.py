@@ -25,7 +25,7 @@ def test_without_a_folder_to_keep_them_in_loops_are_compiled_all_the_same(tmp_pa
     """A file stands where numba would make its folder."""
     (tmp_path / "file").touch()
     program = (
-        "import numpy; from heedful.models.loops import find_distinct; print(find_distinct(numpy.array([2, 1, 2]), 4))"
+        "import numpy; from heedful.models.kernels import find_distinct as find; print(find(numpy.array([2, 1, 2]), 4))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "below")}
     found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)

@@ -9,12 +9,9 @@ import pytest
 
 from heedful.analysis.rankings import RANKINGS
 from heedful.claims import CLAIMS
-from heedful.commands.reproduce import TABLES as STUDIES
-from heedful.models.attention import ATTENTIONS
-from heedful.models.encoders import ENCODERS
-from heedful.studies.audit_page import OVER_TIME, SKETCHES
-from heedful.studies.serrano2019 import figures as serrano2019
-from heedful.studies.sun2020 import catalogue as sun2020
+from heedful.models.layers import ATTENTIONS, ENCODERS
+from heedful.studies import audit
+from heedful.studies.study import STUDIES, find_study
 
 REGISTRIES: Mapping[str, Collection[str]] = {
     "ranking": RANKINGS,
@@ -23,9 +20,8 @@ REGISTRIES: Mapping[str, Collection[str]] = {
     "claim": CLAIMS,
     "study": STUDIES,
     "figure": [
-        *(f"sun2020 {name}" for name in sun2020.CATALOGUE),
-        *(f"serrano2019 {name}" for name in serrano2019.FIGURES),
-        *(f"audit {sketch.name}" for sketch in (*SKETCHES, OVER_TIME)),
+        *(f"{study} {figure.name}" for study in STUDIES for figure in find_study(study).figures),
+        *(f"audit {figure.name}" for figure in (*audit.FIGURES, audit.OVER_TIME)),
     ],
 }
 TESTS = Path(__file__).parent

@@ -55,7 +55,7 @@ def test_none_unsets_what_can_be_unset_and_is_a_word_elsewhere() -> None:
     [
         ("model.scale=3", "There is no setting 'model.scale'; did you mean 'model.score_scale'?"),
         ("score_scale=3", "There is no setting 'score_scale'; did you mean 'model.score_scale'?"),
-        ("modle.score_scale=3", "There is no group of settings 'modle'; known: data, model, training."),
+        ("modle.score_scale=3", "There is no group of settings 'modle'; known: data, model, training, record."),
         ("model.score_scale=-1", "Setting 'model.score_scale' is -1: input should be greater than 0."),
         ("model.score_scale=nan", "Setting 'model.score_scale' is nan: input should be a finite number."),
         ("model.encoder=wavelet", "Setting 'model.encoder' is 'wavelet': input should be 'none', "),

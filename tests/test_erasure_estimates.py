@@ -1,18 +1,20 @@
 """The numbers behind the claims about erasure by hand, and how they are put together over seeds and models."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.analysis.quality import erased_counts
 from heedful.analysis.statistics import LEVEL, Estimate, share
+from heedful.claims.claim import decide
+from heedful.claims.combine import AtLevel, contrast, mean_of, over_runs, over_seeds, smallest
 from heedful.claims.erasure import FASTER_SHARE
-from heedful.claims.erasure_estimates import (
+from heedful.claims.erasure_numbers import (
     attained,
     earlier_upswing,
-    erased_counts,
     later_flip,
     less_mass,
     mean_fractions,
@@ -26,8 +28,6 @@ from heedful.claims.erasure_estimates import (
     unmoved,
     wins,
 )
-from heedful.claims.erasure_together import AtLevel, contrast, mean_of, over_runs, over_seeds, smallest
-from heedful.claims.kinds import decide
 from heedful.errors import InputError
 from tests.erasure_tables import flips, named, rising, single, tops
 
@@ -48,8 +48,8 @@ def test_statistics_of_single_erasures_by_hand() -> None:
     assert unmoved(table, LEVEL) == share(20, 40)
     product = single(([(0.5, 0.2, True, False)] * 3 + [(0.0, 0.0, False, False)]) * TIMES, "product")
     both = pd.concat([table, product], ignore_index=True)
-    assert values(more_top_flips("product", "attention")(both, LEVEL)) == (0.25, 40)
-    assert more_top_flips("gradient", "attention")(both, LEVEL) is None
+    assert values(more_top_flips("product", "attention", both, LEVEL)) == (0.25, 40)
+    assert more_top_flips("gradient", "attention", both, LEVEL) is None
     assert positive_divergence(both, LEVEL) == share(20, 30)  # of attention's top only
 
 
@@ -71,20 +71,22 @@ def test_statistics_of_flips_by_hand() -> None:
     counts = erased_counts(table)
     assert counts["random"].tolist()[:4] == [3, 6, 8, 10]  # an order that never flips counts as all ten units
     assert counts["attention"][:5].isna().tolist() == [False] * 4 + [True]
-    assert wins("gradient", "attention")(table, LEVEL) == share(30, 40)  # what attention never flips counts as ten
-    assert values(sooner_than_chance("attention")(table, LEVEL)) == pytest.approx((0.5625, 40))  # ¼, 1, 1, 0
-    assert wins("attention", "product")(table, LEVEL) == share(0, 20)
-    assert sooner("gradient", "attention")(table, LEVEL) == share(30, 50)  # the last flips by gradient alone
-    assert attained("attention")(table, LEVEL) == share(0, 40)  # the fourth flips with nothing less than all: no merit
-    assert attained("gradient")(table, LEVEL) == share(30, 40)
-    assert attained("product")(table, LEVEL) == share(20, 40)
+    assert wins("gradient", "attention", table, LEVEL) == share(30, 40)  # what attention never flips counts as ten
+    assert values(sooner_than_chance("attention", table, LEVEL)) == pytest.approx((0.5625, 40))  # ¼, 1, 1, 0
+    assert wins("attention", "product", table, LEVEL) == share(0, 20)
+    assert sooner("gradient", "attention", table, LEVEL) == share(30, 50)  # the last flips by gradient alone
+    assert attained("attention", table, LEVEL) == share(0, 40)  # the fourth flips with nothing less than all: no merit
+    assert attained("gradient", table, LEVEL) == share(30, 40)
+    assert attained("product", table, LEVEL) == share(20, 40)
     assert mean_fractions(table).tolist()[:4] == pytest.approx([0.275, 0.425, 0.5, 1.0])
     assert mean_fractions(table)[4:5].isna().all()
-    assert values(less_mass("product")(table, LEVEL)) == pytest.approx((0.225, 40))  # .3 thrice; neither flips the last
-    assert values(less_mass("gradient")(table, LEVEL)) == pytest.approx((0.425, 40))  # .4 thrice, and .5
+    assert values(less_mass("product", table, LEVEL)) == pytest.approx((0.225, 40))  # .3 thrice; neither flips the last
+    assert values(less_mass("gradient", table, LEVEL)) == pytest.approx((0.425, 40))  # .4 thrice, and .5
 
 
-@pytest.mark.parametrize("of_run", [wins("random", "margin"), sooner("random", "margin"), attained("random")])
+@pytest.mark.parametrize(
+    "of_run", [partial(wins, "random", "margin"), partial(sooner, "random", "margin"), partial(attained, "random")]
+)
 def test_a_ranking_that_was_not_measured_has_no_number(of_run: Callable[[pd.DataFrame, float], object]) -> None:
     assert of_run(flips(attention=[1] * 20), LEVEL) is None
 
@@ -94,9 +96,9 @@ def test_instances_of_one_unit_do_not_count() -> None:
     table = flips(
         units=alone + several, attention=alone + [5] * 10, gradient=alone + [4] * 10, minimum=alone + [4] * 10
     )
-    assert wins("gradient", "attention")(table, LEVEL) == share(10, 10)
-    assert attained("gradient")(table, LEVEL) == share(10, 10)
-    assert sooner("gradient", "attention")(table, LEVEL) == share(10, 10)
+    assert wins("gradient", "attention", table, LEVEL) == share(10, 10)
+    assert attained("gradient", table, LEVEL) == share(10, 10)
+    assert sooner("gradient", "attention", table, LEVEL) == share(10, 10)
 
 
 def test_a_higher_level_widens_every_interval() -> None:
@@ -119,7 +121,7 @@ def test_what_is_compared_must_be_of_the_same_instances() -> None:
         more_flips(one["single"], moved, LEVEL)
     both = pd.concat([one["single"], moved.assign(ranking="product")], ignore_index=True)
     with pytest.raises(InputError, match="the same instances on both sides"):
-        more_top_flips("product", "attention")(both, LEVEL)
+        more_top_flips("product", "attention", both, LEVEL)
     erased = flips(attention=[3] * 20)
     with pytest.raises(InputError, match="the same instances on both sides"):
         later_flip(erased, erased.assign(instance=range(5, 25)), LEVEL)
@@ -162,11 +164,11 @@ def test_many_instances_of_small_differences_do_not_move_the_upswing() -> None:
 
 def test_the_upswing_is_sought_only_where_both_models_have_enough() -> None:
     late, early = rising(0.5)["single"], rising(0.2)["single"]
-    few = late["difference"].gt(0.4) & (late["instance"] % 20 > 8)  # nine instances are left in each tenth above .4
-    narrow = late.assign(difference=late["difference"].mask(few, 0.05))
-    narrow["divergence_difference"] = late["divergence_difference"].mask(few, 0.0)
+    few = late["delta_weight"].gt(0.4) & (late["instance"] % 20 > 8)  # nine instances are left in each tenth above .4
+    narrow = late.assign(delta_weight=late["delta_weight"].mask(few, 0.05))
+    narrow["delta_js"] = late["delta_js"].mask(few, 0.0)
     assert values(earlier_upswing(narrow, early, LEVEL))[0] == pytest.approx(0.35 - 0.2)
-    crowd = late.assign(difference=0.05)
+    crowd = late.assign(delta_weight=0.05)
     assert earlier_upswing(crowd, early, LEVEL) is None  # a single tenth shows no upswing
 
 
@@ -251,12 +253,12 @@ def test_sixteen_models_at_the_line_are_rarely_judged() -> None:
 def test_only_models_with_an_encoder_where_the_claim_is_of_them() -> None:
     good, bad = flips(attention=[5] * 10, gradient=[4] * 10), flips(attention=[4] * 10, gradient=[5] * 10)
     table = pd.concat([named(good, "HANrnn"), named(bad, "HANnoenc")], ignore_index=True)
-    of_run = wins("gradient", "attention")
-    assert values(over_runs("flips", of_run)({"flips": table}))[0] == 0.5
-    assert values(over_runs("flips", of_run, every=True)({"flips": table}))[0] == 0.0
-    assert values(over_runs("flips", of_run, encoder=True)({"flips": table}))[0] == 1.0
-    assert values(over_runs("flips", of_run, encoder=False)({"flips": table}))[0] == 0.0
-    assert over_runs("flips", of_run, encoder=False)({"flips": good}) is None  # a user's model has no such name
+    of_run = partial(wins, "gradient", "attention")
+    assert values(over_runs(of_run)(table))[0] == 0.5
+    assert values(over_runs(of_run, every=True)(table))[0] == 0.0
+    assert values(over_runs(of_run, encoder=True)(table))[0] == 1.0
+    assert values(over_runs(of_run, encoder=False)(table))[0] == 0.0
+    assert over_runs(of_run, encoder=False)(good) is None  # a user's model has no such name
 
 
 def test_of_several_numbers_the_smaller_mean_over_models_counts() -> None:
@@ -264,7 +266,7 @@ def test_of_several_numbers_the_smaller_mean_over_models_counts() -> None:
     one = flips(attention=[5] * 10, gradient=[4] * 10, product=[6] * 10)
     other = flips(attention=[5] * 10, gradient=[6] * 10, product=[4] * 10)
     table = pd.concat([named(one, "HANrnn"), named(other, "HANconv")], ignore_index=True)
-    found = over_runs("flips", wins("gradient", "attention"), wins("product", "attention"))({"flips": table})
+    found = over_runs(partial(wins, "gradient", "attention"), partial(wins, "product", "attention"))(table)
     assert values(found)[0] == 0.5
 
 
@@ -273,7 +275,7 @@ def test_runs_are_told_apart_by_seed_and_data_set() -> None:
         named(single([(0.5, sign, False, False)] * 10), "HANrnn", dataset, seed)
         for dataset, seed, sign in (("yelp", 0, 1.0), ("yelp", 1, 1.0), ("imdb", 0, -1.0))
     ]
-    found = over_runs("single", positive_divergence)({"single": pd.concat(parts, ignore_index=True)})
+    found = over_runs(positive_divergence)(pd.concat(parts, ignore_index=True))
     assert values(found) == (0.5, 30)  # the mean over data sets, not over runs
 
 
@@ -281,9 +283,9 @@ def test_a_contrast_takes_both_models_of_a_structure_and_of_a_seed() -> None:
     late, early = flips(attention=[9] * 10, random=[9] * 10), flips(attention=[2] * 10, random=[4] * 10)
     parts = [named(late, "FLANrnn"), named(early, "FLANconv"), named(early, "HANconv"), named(early, "FLANrnn", seed=1)]
     table = pd.concat(parts, ignore_index=True)
-    found = contrast("flips", later_flip, ("rnn", "conv"))({"flips": table})
+    found = contrast(later_flip, ("gru", "conv"))(table)
     assert values(found) == pytest.approx((0.6, 10))
-    assert contrast("flips", later_flip, ("conv", "noenc"))({"flips": table}) is None
+    assert contrast(later_flip, ("conv", "none"))(table) is None
 
 
 def test_of_several_contrasts_the_smallest_counts() -> None:
@@ -293,5 +295,5 @@ def test_of_several_contrasts_the_smallest_counts() -> None:
         for model, count in made.items()
     ]
     table = pd.concat(parts, ignore_index=True)
-    found = contrast("single", more_flips, ("noenc", "rnn"), ("noenc", "conv"))({"single": table})
+    found = contrast(more_flips, ("none", "gru"), ("none", "conv"))(table)
     assert values(found) == pytest.approx((0.05, 100))

@@ -1,5 +1,6 @@
 """One run: interrupted and resumed to the same bits, found and not computed again, locked against others."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from heedful.text.corpus import Corpus
 from heedful.training import loop
 from heedful.training.events import EpochDone, Event
 
-PARTS = ("model/model.safetensors", "history.parquet", "tokens.parquet", "weights.parquet")
+PARTS = ("model/model.safetensors", "history.parquet", "tokens.parquet", "weights.parquet", "moments.parquet")
+FLOW = tuple(f"flow_{name}" for name in ("model", "groups", "pairs", "signs", "tokens", "scores", "accuracy"))
 
 
 def settings(**changes: Any) -> RunSettings:
@@ -61,6 +63,94 @@ def test_an_interrupted_training_resumes_and_ends_with_the_same_bits(
     assert same_bits(whole, resumed)
     assert whole.metrics == resumed.metrics
     assert list((tmp_path / "broken" / ".work").iterdir()) == []
+
+
+@pytest.mark.parametrize("patience", [None, 1])
+def test_what_is_recorded_survives_an_interruption_to_the_last_bit(
+    tmp_path: Path, small_corpus: Corpus, monkeypatch: pytest.MonkeyPatch, patience: int | None
+) -> None:
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    wanted = settings(
+        model__encoder="affine",
+        model__readout_range=1.0,
+        training__epochs=8,
+        training__optimizer="sgd",
+        training__learning_rate=1.0,
+        training__patience=patience,
+        record__flow=7,  # out of step with the epochs
+        record__pairs=3,
+    )
+    whole = run(wanted, Store(tmp_path / "whole"), corpus=small_corpus)
+    epochs = whole.metrics["epochs"]
+    assert (epochs < 8) == (patience is not None)
+    broken = Store(tmp_path / "broken")
+    for epoch in (2, epochs):  # the second time after the last epoch was seen, and before its checkpoint
+        with pytest.raises(Interrupted):
+            run(wanted, broken, corpus=small_corpus, observers=[stop_after(epoch)])
+    resumed = run(wanted, broken, corpus=small_corpus)
+    assert same_bits(whole, resumed)
+    for name in FLOW:
+        part = f"{name}.parquet"
+        assert (whole.path / part).read_bytes() == (resumed.path / part).read_bytes()
+    steps = [1, *range(7, 12 * epochs + 1, 7)]
+    assert resumed.table("flow_model")["step"].tolist() == steps
+    assert resumed.table("moments")["time"].unique().tolist() == list(range(1, epochs + 1))
+    assert len(resumed.table("flow_accuracy")) == 1
+
+
+def test_a_training_that_was_killed_after_its_last_checkpoint_keeps_what_was_recorded(
+    tmp_path: Path, small_corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    store, wanted = Store(tmp_path / "broken"), settings(record__flow=20)
+
+    def die(*_: object) -> None:
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr("heedful.pipeline._write", die)
+        with pytest.raises(Interrupted):
+            run(wanted, store, corpus=small_corpus)
+    resumed = run(wanted, store, corpus=small_corpus, observers=[lambda _: pytest.fail("a training ran")])
+    assert resumed.table("moments").equals(
+        run(settings(), Store(tmp_path / "plain"), corpus=small_corpus).table("moments")
+    )
+    assert len(resumed.table("flow_scores")) == len(small_corpus.vocabulary)
+
+
+def test_what_is_recorded_is_part_of_the_identity_and_changes_nothing_else(
+    tmp_path: Path, small_corpus: Corpus
+) -> None:
+    store = Store(tmp_path)
+    silent, usual, watched = (
+        run(settings(**changes), store, corpus=small_corpus)
+        for changes in ({"record__scores": False}, {}, {"record__flow": 30, "record__tokens": False})
+    )
+    assert len({silent.path, usual.path, watched.path}) == 3
+    assert [one.has("moments") for one in (silent, usual, watched)] == [False, True, True]
+    assert [watched.has(name) for name in FLOW] == [name != "flow_tokens" for name in FLOW]
+    for part in PARTS[:-1]:
+        assert (
+            (silent.path / part).read_bytes() == (usual.path / part).read_bytes() == (watched.path / part).read_bytes()
+        )
+
+
+def test_a_run_of_results_version_5_is_read_and_not_taken_for_one_of_today(
+    tmp_path: Path, small_corpus: Corpus
+) -> None:
+    store = Store(tmp_path)
+    made = run(settings(), store, corpus=small_corpus)
+    values = settings().model_dump(mode="json", exclude={"record"})
+    manifest = {**made.manifest, "digest": "5" * 64, "settings": values}
+    old = store.root / ("5" * 12 + "_old")
+    made.path.rename(old)
+    (old / "manifest.json").write_text(json.dumps(manifest))
+    (old / "moments.parquet").unlink()
+    found = Run(store.resolve("5555"))
+    assert found.settings == settings(record__scores=False)
+    assert not found.has("moments")
+    assert len(found.table("tokens")) == len(small_corpus.vocabulary)
+    assert run(settings(), store, corpus=small_corpus).new
 
 
 def test_a_finished_run_is_found_and_not_computed_again(tmp_path: Path, small_corpus: Corpus) -> None:

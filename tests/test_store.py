@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ import pytest
 from heedful.config import RunSettings
 from heedful.errors import StoreBusy, StoreError
 from heedful.files import is_locked, locked, replacing
-from heedful.store import Store, read_manifest
-from heedful.sweep.tables import runs_table
+from heedful.store import CORPUS, INPUTS, RUN, VECTORS, Kind, Store, read_manifest, write_manifest
+from heedful.sweep.tables import table_of
 from tests.commands import COMMAND, call, environment, write_corpus, write_plan
 
 HOLD = """
@@ -34,14 +35,15 @@ with locked(Path(sys.argv[1]), "The run"):
 def publish(store: Store, digest: str = "a" * 64, **changes: object) -> Path:
     """A tiny finished run."""
     settings = RunSettings().change(changes)
-    written = store.workplace(digest) / "run"
-    written.mkdir(parents=True)
-    (written / "model").write_text("parameters")
     metrics = {"test_accuracy": 0.5, "epochs": 2, "alignment": [0.25], "groups": {"positive": 3}}
     manifest = {"digest": digest, "corpus": "made", "settings": settings.model_dump(mode="json"), "metrics": metrics}
-    path = store.publish(written, f"{digest[:12]}_run", {**manifest, "seconds": 1.5, "version": "0"})
-    written.parent.rmdir()
-    return path
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "model").write_text("parameters")
+        write_manifest(folder, {**manifest, "seconds": 1.5, "version": "0"})
+
+    return store.keep(RUN, digest, make, name="run")[0]
 
 
 @pytest.fixture
@@ -77,6 +79,122 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
 
 
+def write(text: str) -> Callable[[Path], None]:
+    """Make a folder with one file, and a manifest, as a run has one."""
+
+    def make(path: Path) -> None:
+        path.mkdir()
+        (path / "content").write_text(text)
+        write_manifest(path, {})
+
+    return make
+
+
+def refuse(_path: Path) -> None:
+    pytest.fail("It was made again.")
+
+
+every_kind = pytest.mark.parametrize("kind", [RUN, CORPUS, VECTORS, INPUTS], ids=lambda kind: kind.what)
+
+
+@every_kind
+def test_what_is_kept_is_made_once_and_found_without_a_lock(store: Store, kind: Kind) -> None:
+    path, new = store.keep(kind, "a" * 12, write("first"))
+    assert new
+    assert (path / "content").read_text() == "first"
+    assert [*(store.root / ".work").iterdir()] == []
+    with store.lock("a" * 12, kind):
+        assert store.keep(kind, "a" * 12, refuse, wait=False) == (path, False)
+    assert store.find("a" * 12, kind) == path
+    assert store.find("b" * 12, kind) is None
+
+
+@every_kind
+def test_what_is_made_afresh_replaces_what_was_there_when_it_is_whole(store: Store, kind: Kind) -> None:
+    path, _ = store.keep(kind, "a" * 12, write("old"))
+
+    def make(place: Path) -> None:
+        assert (path / "content").read_text() == "old"
+        write("new")(place)
+
+    assert store.keep(kind, "a" * 12, make, fresh=True) == (path, True)
+    assert (path / "content").read_text() == "new"
+    assert [place.name for place in path.parent.iterdir() if place.suffix == ".old"] == []
+
+
+@every_kind
+def test_what_could_not_be_made_leaves_nothing_but_its_checkpoint(store: Store, kind: Kind) -> None:
+    def fail(place: Path) -> None:
+        write("half")(place)
+        raise ValueError
+
+    def begin(place: Path) -> None:
+        (place.parent / "checkpoint").write_text("so far")
+        fail(place)
+
+    def go_on(place: Path) -> None:
+        write((place.parent / "checkpoint").read_text())(place)
+
+    for attempt, left in ((fail, []), (begin, ["checkpoint"])):
+        with pytest.raises(ValueError):  # noqa: PT011
+            store.keep(kind, "a" * 12, attempt)
+        assert store.find("a" * 12, kind) is None
+        assert [path.name for path in (store.root / ".work").rglob("*") if path.is_file()] == left
+    path, _ = store.keep(kind, "a" * 12, go_on)
+    assert (path / "content").read_text() == "so far"
+    assert [*(store.root / ".work").iterdir()] == []
+
+
+@every_kind
+def test_what_another_process_makes_is_busy_or_waited_for(store: Store, kind: Kind) -> None:
+    key, made = "a" * 12, write("theirs")
+    with store.lock(key, kind), pytest.raises(StoreBusy, match=f"{kind.what} {key} of .* is being computed by process"):
+        store.keep(kind, key, refuse, wait=False)
+    lock = store.lock(key, kind)
+    lock.__enter__()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(store.keep, kind, key, refuse)
+        target = store.place(kind, f"{key}_" if kind is RUN else key)
+        target.parent.mkdir(exist_ok=True)
+        made(target)
+        lock.__exit__(None, None, None)
+        assert waiting.result(30) == (target, False)
+
+
+@every_kind
+def test_what_a_killed_process_was_making_is_rubbish(store: Store, kind: Kind) -> None:
+    half, folder = store.workplace("a" * 12, kind) / "made", store.root / kind.folder
+    half.parent.mkdir(parents=True)
+    half.write_text("half")
+    with store.lock("a" * 12, kind):
+        assert store.rubbish(everything=True) == []
+    assert store.rubbish() == [half.parent]
+    publish(store, "b" * 64)
+    folder.mkdir(exist_ok=True)
+    aside, part = folder / ".cccc.12345678.old", folder / ".dddd.12345678.part"
+    for path in (aside, part):
+        path.mkdir()
+        os.utime(path, (0, 0))
+    assert set(store.rubbish()) == {half.parent, part}  # what was moved aside may be the last copy
+    with store.lock("cccc", kind):
+        assert (folder / "cccc").is_dir()
+
+
+def test_what_belongs_to_a_run_goes_with_it_and_caches_go_when_all_is_to_go(store: Store) -> None:
+    publish(store, "a" * 64)
+    theirs, _ = store.keep(INPUTS, f"{'a' * 12}-1", write(""))
+    gone, _ = store.keep(INPUTS, f"{'b' * 12}-1", write(""))
+    former = store.root / ".recordings" / ("c" * 12)
+    former.mkdir(parents=True)
+    caches = [store.keep(kind, "key", write(""))[0] for kind in (CORPUS, VECTORS)]
+    assert store.rubbish() == [gone, former]
+    assert set(store.rubbish(everything=True)) == {gone, former, *caches}
+    store.collect(store.rubbish(everything=True))
+    assert theirs.exists()
+    store.remove("aaa")
+    assert store.rubbish() == [theirs]
+
+
 @pytest.fixture
 def holder(tmp_path: Path) -> "Iterator[subprocess.Popen[str]]":
     """Another process that holds the lock."""
@@ -105,7 +223,13 @@ def test_a_newer_store_is_refused_and_left_as_it_is(store: Store) -> None:
     publish(store)
     (store.root / "store.json").write_text('{"format": 99}')
     before = sorted((path, path.stat().st_mtime_ns) for path in store.root.rglob("*"))
-    for attempt in (store.finished, lambda: store.find("a"), lambda: store.lock("b"), store.rubbish, store.index):
+    for attempt in (
+        store.finished,
+        lambda: store.find("a"),
+        lambda: store.lock("b").__enter__(),
+        store.rubbish,
+        store.index,
+    ):
         with pytest.raises(StoreError, match=r"newer version .format 99, this one reads 1.. Update heedful"):
             attempt()
     for command in (("list",), ("gc",), ("rm", "aaaa")):
@@ -210,7 +334,7 @@ def test_gc_sees_what_a_killed_audit_left_in_a_run(store: Store) -> None:
 def test_all_runs_are_one_table(store: Store) -> None:
     publish(store, "a" * 64)
     publish(store, "b" * 64, **{"model.score_scale": 3, "training.patience": 2})
-    table = runs_table(store)
+    table = table_of((path.name, manifest) for path, manifest in store.manifests())
     assert table["model.score_scale"].tolist() == [10.0, 3.0]
     assert table["alignment"].tolist() == [0.25, 0.25]
     assert table["groups.positive"].tolist() == [3, 3]
@@ -293,7 +417,7 @@ def test_a_full_disk_is_a_sentence_and_the_sweep_goes_on_when_there_is_space(tmp
     assert "cannot be written: File too large. Raise the limit on the size of files" in answer.stderr
     assert "Traceback" not in answer.stderr
     store = Store(tmp_path / "runs")
-    assert len(list(store.corpora.iterdir())) == 1
+    assert len(list((store.root / CORPUS.folder).iterdir())) == 1
     assert store.finished() == []
     assert call_sweep().returncode == 0
     assert len(store.finished()) == 2

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 from heedful.errors import TraceError
-from heedful.studies.erasure import erasure_tables
+from heedful.studies.erase import erase_trace
 from heedful.traces import Trace
 
 PAGE = Path(__file__).parents[1] / "docs" / "traces.md"
@@ -74,15 +74,15 @@ def test_the_examples_of_the_page_run_and_give_the_tables_found_by_hand(
     assert trace.labels is not None
     assert list(trace.units) == ["the", "dull", "plot", "great", "fun"]
     assert (trace.class_names, trace.labels.tolist()) == (("negative", "positive"), [0, 1])
-    tables = erasure_tables(trace)
+    tables = erase_trace(trace).tables()
     for ranking, erased, mass in (("attention", [2, 2], [0.75, 1.0]), ("margin", [1, 2], [0.25, 1.0])):
-        flips = tables.flips[ranking]
+        flips = tables[f"flips-{ranking}"]
         assert flips["erased"].tolist() == erased
         assert flips["fraction"].tolist() == pytest.approx([erased[0] / 3, 1.0])
         assert flips["mass"].tolist() == pytest.approx(mass)
-    assert tables.minimum["erased"].tolist() == [1, 2]
-    assert [list(positions) for positions in tables.minimum["positions"]] == [[1], [0, 1]]
-    assert tables.minimum["flipped_to"].tolist() == [1, 0]
+    assert tables["minimum"]["erased"].tolist() == [1, 2]
+    assert [list(positions) for positions in tables["minimum"]["positions"]] == [[1], [0, 1]]
+    assert tables["minimum"]["flipped_to"].tolist() == [1, 0]
 
 
 NUMBER = [pa.float64(), pa.float32(), pa.float16()]

@@ -1,5 +1,6 @@
 """From model and text to trace: batched equals one by one, logits equal the model's, equal tokens tie exactly."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +12,7 @@ import heedful.models.classifier
 from heedful.analysis.tokens import GroupRule
 from heedful.errors import InputError
 from heedful.models.classifier import Classifier
+from heedful.models.layers import ENCODERS
 from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
@@ -18,7 +20,10 @@ from heedful.text.synthetic import binary
 from heedful.tracing import trace, trace_texts, trace_vocabulary
 from heedful.training.loop import fit
 
-ENCODERS = ["none", "affine", "lstm"]
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+EVERY = pytest.mark.parametrize("encoder", ENCODERS)
+BOTH = pytest.mark.parametrize("structure", ["flat", "hierarchical"])
 
 
 @pytest.fixture(scope="module")
@@ -26,35 +31,58 @@ def corpus() -> Corpus:
     return binary(name="small", seed=0, size=300)
 
 
-def quick(corpus: Corpus, encoder: str) -> Classifier:
-    return fit(corpus, encoder=encoder, embedding_size=12, hidden_size=10, epochs=2)
+@pytest.fixture(scope="module")
+def stories() -> Corpus:
+    """Texts of one to four sentences of the made corpus."""
+    made = binary(name="small", seed=0, size=300).train
+    texts = [" ".join(f"{text.capitalize()}." for text in made.texts[row : row + 1 + row % 4]) for row in range(200)]
+    return load_corpus((texts, [str(label) for label in made.labels[:200].tolist()]))
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+def quick(corpus: Corpus, encoder: str, structure: str = "flat") -> Classifier:
+    return fit(corpus, encoder=encoder, structure=structure, embedding_size=12, hidden_size=10, epochs=2)
+
+
+@BOTH
+@EVERY
 def test_a_batched_trace_equals_the_trace_of_each_document_alone(
-    corpus: Corpus, encoder: str, monkeypatch: pytest.MonkeyPatch
+    stories: Corpus, encoder: str, structure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = quick(corpus, encoder)
+    model = quick(stories, encoder, structure)
     monkeypatch.setattr(heedful.models.classifier, "UNITS_AT_ONCE", 100)
-    whole = trace(model, corpus.test)
-    for number in range(0, len(corpus.test), 97):
-        alone, _ = trace_texts(model, [corpus.test.texts[number]])
+    whole = trace(model, stories.train)
+    for number in range(0, len(stories.train), 17):
+        alone, _ = trace_texts(model, [stories.train.texts[number]])
         place = whole.instance(number)
         torch.testing.assert_close(alone.attention_scores, whole.attention_scores[place], atol=1e-9, rtol=0)
         torch.testing.assert_close(alone.polarity_scores, whole.polarity_scores[place], atol=1e-9, rtol=0)
         torch.testing.assert_close(alone.logits[0], whole.logits[number], atol=1e-9, rtol=0)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_the_trace_gives_the_models_own_logits_in_order(corpus: Corpus, encoder: str) -> None:
-    model = quick(corpus, encoder)
-    found = trace(model, corpus.test)
-    expected = model.double()(corpus.test.batch(torch.arange(len(corpus.test))))
-    torch.testing.assert_close(found.logits, expected.detach(), atol=1e-10, rtol=0)
+@BOTH
+@EVERY
+def test_the_trace_gives_the_models_own_logits_in_order_from_float64_copies(
+    stories: Corpus, encoder: str, structure: str
+) -> None:
+    model, split = quick(stories, encoder, structure), stories.train
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    found = trace(model, split)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    assert found.logits.dtype == torch.float64
+    batch = split.batch(torch.arange(len(split)), sentences=structure == "hierarchical")
+    coarse = model(batch).logits.detach().double()
+    exact = model.double()(batch)
+    torch.testing.assert_close(found.logits, exact.logits.detach(), atol=1e-10, rtol=0)
+    torch.testing.assert_close(found.attention_weights, exact.units.attention_weights.detach(), atol=1e-12, rtol=0)
+    torch.testing.assert_close(found.logits, coarse, atol=1e-4, rtol=0)
+    assert not torch.equal(found.logits, coarse)
     assert found.labels is not None
-    assert found.labels.tolist() == corpus.test.labels.tolist()
+    assert found.labels.tolist() == split.labels.tolist()
     assert found.units is not None
-    assert " ".join(found.units[found.instance(5)]) == corpus.test.texts[5]
+    for number in (0, 5, 100):
+        units = list(found.units[found.instance(number)])
+        whole = [sentence.strip() for sentence in re.findall(r"[^.]+\.", split.texts[number])]
+        assert units == (whole if structure == "hierarchical" else split.surface(number))
 
 
 def test_equal_tokens_tie_exactly_without_context(corpus: Corpus) -> None:
@@ -181,7 +209,7 @@ def test_a_minimum_count_joins_the_rule_that_is_given(corpus: Corpus) -> None:
     assert joined["group"].equals(given["group"].mask((given["group"] == "neutral") & (counts < 4), "none"))
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@EVERY
 def test_a_text_of_100_000_words_and_one_of_one_word_are_traced(corpus: Corpus, encoder: str) -> None:
     model = quick(corpus, encoder)
     found, split = trace_texts(model, ["window " * 100_000, "😀"])

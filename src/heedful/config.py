@@ -67,6 +67,7 @@ class ModelSettings(Settings):
 
     structure: Literal["flat", "hierarchical"] = "flat"  # attention over words, or over words and then sentences
     attention: Literal["dot", "additive"] = "dot"
+    attention_weights: Literal["learned", "uniform", "frozen", "given"] = "learned"  # of the final attention
     encoder: Literal["none", "affine", "lstm", "gru", "conv"] = "none"
     score_scale: float = Field(10.0, gt=0)  # λ, a divisor: √d keeps scores of order one
     embedding_size: int = Field(100, ge=1)
@@ -103,12 +104,22 @@ class TrainingSettings(Settings):
     device: str = "cpu"
 
 
+class RecordSettings(Settings):
+    """What is written down while the classifier is fitted; it changes no other result."""
+
+    scores: bool = True  # attention and polarity of the commonest tokens after every epoch: the table `moments`
+    flow: int | None = Field(None, ge=1)  # steps from one look at the dynamics to the next; None: no tables `flow_…`
+    pairs: int = Field(100, ge=1)  # of tokens whose dot products `flow` follows, for every two groups
+    tokens: bool = True  # whether `flow` keeps the scores of every token
+
+
 class RunSettings(Settings):
-    """Everything that decides what a run computes: which data, which model, how it is trained.
+    """Everything that decides what a run computes: which data, which model, how it is trained, what is recorded.
 
     data: `DataSettings`, which corpus and how its text is read; synthetic-1 unless another is named
     model: `ModelSettings`, the classifier; that of Sun & Lu 2020 with dot-product attention, no encoder, λ = 10
     training: `TrainingSettings`, how it is fitted; 40 epochs of Adagrad
+    record: `RecordSettings`, what is written down while it is fitted; the scores of common tokens
 
     Every setting is described where it is defined, in `heedful.config`. Settings are frozen values: `change` and
     `override` make new ones, `read` and `write` are TOML or JSON, `digest` is the identity of the run.
@@ -128,6 +139,7 @@ class RunSettings(Settings):
     data: DataSettings = DataSettings()
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
+    record: RecordSettings = RecordSettings()
 
     def digest(self, fingerprint: str) -> str:
         """The run's identity: canonical settings, the data's fingerprint, and the version of what affects results.

@@ -37,12 +37,27 @@ def replacing(path: Path) -> Iterator[Path]:
     make_folder(path.parent)
     temporary = _beside(path, "part")
     try:
-        yield temporary
-        move_into_place(temporary, path)
-    except (OSError, SafetensorError) as error:
-        raise unwritable(path, error) from error
+        with explained(path):
+            yield temporary
+            move_into_place(temporary, path)
     finally:
-        _discard(temporary)
+        discard(temporary)
+
+
+@contextmanager
+def explained(path: Path, done: str = "written") -> Iterator[None]:
+    """What goes wrong while `path` is written is a sentence: the reason of the operating system, and what helps."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise unwritable(path, error, done) from error
+
+
+def unwritable(path: Path, error: OSError | SafetensorError, done: str = "written") -> StoreError:
+    number = _error_number(error)
+    reason = os.strerror(number) if number else str(error).rstrip(".")
+    remedy = f" {_REMEDIES[number]}." if number in _REMEDIES else ""
+    return StoreError(f"'{path}' cannot be {done}: {reason}.{remedy}")
 
 
 def move_into_place(source: Path, target: Path) -> None:
@@ -51,7 +66,7 @@ def move_into_place(source: Path, target: Path) -> None:
         old = _beside(target, "old")
         target.replace(old)
         source.replace(target)
-        _discard(old)
+        discard(old)
     else:
         source.replace(target)
 
@@ -76,11 +91,9 @@ def _own_name(aside: Path) -> str:
 def remove_folder(path: Path) -> None:
     """Remove a folder that others may be reading: it disappears at once, then its content is deleted."""
     hidden = _beside(path, "old")
-    try:
+    with explained(path, "removed"):
         path.replace(hidden)
-    except OSError as error:
-        raise StoreError(f"'{path}' cannot be removed: {_reason(error)}") from error
-    _discard(hidden)
+    discard(hidden)
 
 
 def make_folder(path: Path) -> None:
@@ -89,26 +102,19 @@ def make_folder(path: Path) -> None:
     except (FileExistsError, NotADirectoryError) as error:
         raise StoreError(f"A folder is needed at '{path}', and there is a file in its place. Give another.") from error
     except OSError as error:
-        raise StoreError(f"'{path}' cannot be created: {_reason(error)}") from error
-
-
-def unwritable(path: Path, error: OSError | SafetensorError) -> StoreError:
-    """What to tell the user when writing failed: the reason of the operating system, and what helps."""
-    return StoreError(f"'{path}' cannot be written: {_reason(error)}")
+        raise unwritable(path, error, "created") from error
 
 
 def sync(path: Path) -> None:
     """Make a file, or a folder with all it holds, survive a power cut."""
     places = [path, *path.rglob("*")] if path.is_dir() else [path]
-    try:
+    with explained(path):
         for place in reversed(places):
             handle = os.open(place, os.O_RDONLY)
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-    except OSError as error:
-        raise unwritable(path, error) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -162,10 +168,8 @@ def is_locked(path: Path) -> bool:
 
 def _acquire(path: Path, what: str, wait: bool) -> int:
     while True:
-        try:
+        with explained(path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise unwritable(path, error) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             if _is_at(path, handle):
@@ -200,19 +204,13 @@ def _beside(path: Path, ending: str) -> Path:
     return path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.{ending}"
 
 
-def _discard(path: Path) -> None:
+def discard(path: Path) -> None:
+    """Remove a file or a folder of which nobody must hear; what cannot be removed stays."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
         with contextlib.suppress(OSError):
             path.unlink()
-
-
-def _reason(error: OSError | SafetensorError) -> str:
-    number = _error_number(error)
-    said = os.strerror(number) if number else str(error).rstrip(".")
-    remedy = _REMEDIES.get(number)
-    return f"{said}. {remedy}." if remedy else f"{said}."
 
 
 def _error_number(error: OSError | SafetensorError) -> int:

@@ -1,7 +1,6 @@
 """One run: settings in; a fitted model, a trace and tables out, into the store."""
 
 import platform
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,8 +18,9 @@ from heedful.errors import CheckpointError, StoreError
 from heedful.files import replacing, write_json
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier
+from heedful.probes.recording import recorders
 from heedful.probes.scores import token_scores
-from heedful.store import PREFIX, Store, read_manifest
+from heedful.store import RUN, Store, read_manifest, write_manifest
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.vectors import Vectors, initial_vectors
@@ -30,8 +30,9 @@ from heedful.training.events import Observer
 from heedful.training.loop import limited_threads, train
 from heedful.version import __version__
 
-VECTORS = ".vectors"
-"""Where a store keeps the word vectors that its runs began with."""
+CHECKPOINT = "training.safetensors"
+
+Tables = dict[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class Run:
 
     @property
     def settings(self) -> RunSettings:
-        return RunSettings.of(self.manifest["settings"])
+        """Runs of results version 5 and before recorded nothing."""
+        return RunSettings.of({"record": {"scores": False}, **self.manifest["settings"]})
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -68,11 +70,12 @@ class Run:
         return load_model(self.path / "model")
 
     def has(self, name: str) -> bool:
-        """Whether the run has such a table: a hierarchical model has no weights of words."""
+        """Whether the run has such a table: a hierarchical model has no weights of words, and not all is recorded."""
         return (self.path / f"{name}.parquet").is_file()
 
     def table(self, name: str) -> pd.DataFrame:
-        """One of the tables: history, tokens, weights; with a contextual encoder also tokens_local."""
+        """One of the tables: history, tokens, weights; with a contextual encoder also tokens_local; and what was
+        recorded, moments and flow_… (`heedful.probes.recording`)."""
         return pd.read_parquet(self.path / f"{name}.parquet")
 
     def trace(self) -> Trace:
@@ -100,71 +103,58 @@ def run(
     """
     data = corpus or read_corpus(settings)
     digest = settings.digest(data.fingerprint)
-    found = None if fresh else store.find(digest)
-    if found:
-        return Run(found)
-    with store.lock(digest, wait=wait):
-        found = None if fresh else store.find(digest)  # whoever held the lock may have finished it
-        return Run(found) if found else Run(_compute(settings, store, data, observers, fresh), new=True)
+    make = partial(_compute, settings, data, store, observers, digest)
+    path, new = store.keep(RUN, digest, make, name=run_name(settings, data), fresh=fresh, wait=wait)
+    return Run(path, new)
 
 
-def _compute(settings: RunSettings, store: Store, corpus: Corpus, observers: Sequence[Observer], fresh: bool) -> Path:
+def _compute(
+    settings: RunSettings, corpus: Corpus, store: Store, observers: Sequence[Observer], digest: str, folder: Path
+) -> None:
     """The run itself, from its last checkpoint on; all sums with the number of threads that is part of its identity."""
     started = time.monotonic()
-    digest = settings.digest(corpus.fingerprint)
-    work = store.workplace(digest)
-    if fresh:
-        shutil.rmtree(work, ignore_errors=True)
+    values = settings.model_dump(mode="json")
     vectors = initial_vectors(
         corpus,
         settings.model.vectors,
         size=settings.model.embedding_size,
         seed=settings.training.seed,
-        cache=store.root / VECTORS,
+        store=store,
     )
     with limited_threads(settings.training.threads):
-        model = _train(settings, corpus, vectors, observers, work / "training.safetensors")
-        written = work / "run"
-        shutil.rmtree(written, ignore_errors=True)
-        metrics = _write(written, model, corpus)
+        model, recorded = _train(settings, corpus, vectors, observers, folder.parent / CHECKPOINT)
+        metrics = _write(folder, model, corpus, recorded)
     if vectors is not None:
         metrics["vectors"] = vectors.metrics
-    write_json(written / "settings.json", settings.model_dump(mode="json"))
-    write_json(written / "environment.json", environment())
+    write_json(folder / "settings.json", values)
+    write_json(folder / "environment.json", environment())
     manifest = {
         "digest": digest,
         "fingerprint": corpus.fingerprint,
         "corpus": corpus.name,
-        "settings": settings.model_dump(mode="json"),
+        "settings": values,
         "metrics": metrics,
         "notices": (*corpus.notices, *([vectors.notice] if vectors else [])),
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),
     }
-    path = store.publish(written, f"{digest[:PREFIX]}_{run_name(settings, corpus)}", manifest)
-    store.forget_failure(digest)
-    shutil.rmtree(work, ignore_errors=True)
-    return path
+    write_manifest(folder, manifest)
 
 
 def _train(
     settings: RunSettings, corpus: Corpus, vectors: Vectors | None, observers: Sequence[Observer], checkpoint: Path
-) -> Classifier:
-    """Go on from the checkpoint; one that cannot be read is worth less than a training that ends."""
-    begin = partial(
-        train,
-        corpus,
-        settings.model,
-        settings.training,
-        vectors=vectors,
-        observers=observers,
-        checkpoint=checkpoint,
-    )
+) -> tuple[Classifier, Tables]:
+    """The model and what was recorded. Goes on from the checkpoint; one that cannot be read is worth less than a
+    training that ends."""
+    recording = recorders(settings.record, corpus)
+    begin = partial(train, corpus, settings.model, settings.training, vectors=vectors, checkpoint=checkpoint)
     try:
-        return begin()
+        model = begin(observers=[*recording, *observers])
     except CheckpointError:
         checkpoint.unlink()
-        return begin()
+        recording = recorders(settings.record, corpus)
+        model = begin(observers=[*recording, *observers])
+    return model, {name: table for recorder in recording for name, table in recorder.tables().items()}
 
 
 def run_name(settings: RunSettings, corpus: Corpus) -> str:
@@ -177,25 +167,26 @@ def run_name(settings: RunSettings, corpus: Corpus) -> str:
     return f"{sentences}{model.attention}-{model.encoder}-{scale}_{name[:40]}_{settings.training.seed}"
 
 
-def _write(folder: Path, model: Classifier, corpus: Corpus) -> dict[str, Any]:
+def _write(folder: Path, model: Classifier, corpus: Corpus, recorded: Tables) -> dict[str, Any]:
     """All parts of a run but the manifest; returns its summary numbers."""
     tokens = token_scores(model, corpus)
-    found = trace(model, corpus.test)
-    save_model(model, folder / "model")
-    write_table(folder / "history.parquet", model.history)
-    write_table(folder / "tokens.parquet", tokens)
-    if model.contextual and not model.hierarchical:  # elsewhere a token's scores are the same in every text
-        write_table(folder / "tokens_local.parquet", token_scores(model, corpus, scope="local"))
+    traced = trace(model, corpus.test)
+    tables = {"history": model.history, "tokens": tokens, **recorded}
     if not model.hierarchical:  # its weights are those of sentences
-        write_table(folder / "weights.parquet", mean_weights(found, corpus.test.tokens.numbers, tokens))
-    found.save(folder / "trace.safetensors")
-    return _metrics(model, found, tokens)
+        tables["weights"] = mean_weights(traced, corpus.test.tokens.numbers, tokens)
+        if model.contextual:  # elsewhere a token's scores are the same in every text
+            tables["tokens_local"] = token_scores(model, corpus, scope="local")
+    save_model(model, folder / "model")
+    for name, table in tables.items():
+        write_table(folder / f"{name}.parquet", table)
+    traced.save(folder / "trace.safetensors")
+    return _metrics(model, traced, tokens)
 
 
-def _metrics(model: Classifier, found: Trace, tokens: pd.DataFrame) -> dict[str, Any]:
-    assert found.labels is not None
-    right = int((found.predictions == found.labels).sum())
-    accuracy = share(right, len(found))
+def _metrics(model: Classifier, traced: Trace, tokens: pd.DataFrame) -> dict[str, Any]:
+    assert traced.labels is not None
+    right = int((traced.predictions == traced.labels).sum())
+    accuracy = share(right, len(traced))
     best = model.history[model.history["kept"]].iloc[0]
     return {
         "test_accuracy": accuracy.value,
@@ -211,7 +202,7 @@ def _metrics(model: Classifier, found: Trace, tokens: pd.DataFrame) -> dict[str,
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
     with replacing(path) as temporary:
-        table.to_parquet(temporary, index=False)
+        table.to_parquet(temporary, index=False, compression="zstd")
 
 
 def environment() -> dict[str, str]:

@@ -1,25 +1,30 @@
-"""The store: run directories that are finished or absent.
+"""The store: what is computed once and kept. Everything in it is whole or absent.
 
     <store>/store.json                  the format of the store
-    <store>/<digest>_<name>/            a finished run; its manifest.json was written last
-    <store>/.work/<digest>/             an unfinished run: its checkpoint, and what is being written
-    <store>/.work/<digest>.lock         held while a process computes the run
+    <store>/<digest>_<name>/            a run, with its manifest.json
+    <store>/.corpora/<key>/             a tokenised corpus, memory-mapped by workers (`heedful.text.cache`)
+    <store>/.vectors/<key>.safetensors  word vectors that runs began with (`heedful.text.vectors`)
+    <store>/.inputs/<digest>-….parquet  texts of a run read again with words left out (`heedful.studies.serrano2019`)
+    <store>/.work/<key>/                what is being made, and the checkpoint of an unfinished run
+    <store>/.work/<key>.lock            held while a process makes it
     <store>/.failed/<digest>.json       why a run failed, until it succeeds
-    <store>/.corpora/<key>/             tokenised corpora, memory-mapped by workers (`heedful.text.cache`)
 
-Names that begin with a dot are never results. Reading takes no lock and writes nothing.
+`Store.keep` makes each of them. Names that begin with a dot are never runs. Reading takes no lock and writes nothing.
 """
 
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import StoreBusy, StoreError
 from heedful.files import (
+    discard,
+    explained,
     is_last_copy,
     is_locked,
     locked,
@@ -29,16 +34,19 @@ from heedful.files import (
     remove_folder,
     restore_moved_aside,
     sync,
-    unwritable,
     write_json,
 )
 
 FORMAT = 1
 """Raised when the layout of a run directory changes; a store of a newer format is refused."""
 
-MANIFEST = "manifest.json"
-MARK = "store.json"
+MANIFEST, MARK = "manifest.json", "store.json"
+MADE = ("made", "run")
+"""What a workplace calls the thing that is being made; the second was its name until results version 5."""
+
 STALE_SECONDS = 600
+"""A temporary file that is older is not being written any more."""
+
 PREFIX = 12
 """So many letters of the digest begin the name of a run directory."""
 
@@ -46,11 +54,34 @@ ROOT, ROOT_VARIABLE = "runs", "HEEDFUL_STORE"
 """The folder of runs where none is named, and the variable of the environment that names another."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of thing that a store keeps, and what to call it in a sentence."""
+
+    what: str
+    folder: str = ""
+    """In the store; runs lie in the store itself."""
+    ending: str = ""
+    """Of the name of a file; folders have none."""
+    of_run: bool = False
+    """Whether its key begins with the digest of a run, without which it is rubbish."""
+
+
+RUN = Kind(what="Run")
+CORPUS = Kind(what="Corpus", folder=".corpora")
+VECTORS = Kind(what="Word vectors", folder=".vectors", ending=".safetensors")
+INPUTS = Kind(what="Erased inputs", folder=".inputs", ending=".parquet", of_run=True)
+RECORDING = Kind(what="Recording", folder=".recordings", of_run=True)
+"""Not made since results version 6: what is recorded is part of a run."""
+
+BESIDE_RUNS = (CORPUS, VECTORS, INPUTS, RECORDING)
+Make = Callable[[Path], None]
+
+
 class Store:
     """A folder of finished runs, one directory each, found by the digest that begins its name.
 
-    A run is written under `.work/` and moved into place as a whole, its manifest last; so what has a manifest is
-    finished, and what has none is not there. Runs come from `heedful train`, `sweep`, `audit` and `reproduce`.
+    What runs share is kept beside them. Runs come from `heedful train`, `sweep`, `audit` and `reproduce`.
 
     root: the folder. It need not exist; the first run makes it.
 
@@ -66,27 +97,68 @@ class Store:
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
 
-    @property
-    def corpora(self) -> Path:
-        """Where tokenised corpora are kept for workers."""
-        return self.root / ".corpora"
+    def keep(
+        self, kind: Kind, key: str, make: Make, *, name: str = "", fresh: bool = False, wait: bool = True
+    ) -> tuple[Path, bool]:
+        """Where the thing with this key is, and whether this call made it; a run's key is its digest.
+
+        What is there is found without a lock, unless it is to be made afresh. Otherwise `make` writes a file or folder
+        to the path it is given, while no other process makes the same, and that is moved into place as a whole. Beside
+        that path it may leave what lets it go on when it is called again; that stays until the thing is there. What
+        another process makes is waited for, or, without `wait`, a StoreBusy.
+        """
+        found = None if fresh else self.find(key, kind)
+        if found:
+            return found, False
+        with self.lock(key, kind, wait=wait):
+            found = None if fresh else self.find(key, kind)  # whoever held the lock may have made it
+            return (found, False) if found else (self._make(kind, key, make, name, fresh), True)
+
+    def _make(self, kind: Kind, key: str, make: Make, name: str, fresh: bool) -> Path:
+        work = self.workplace(key, kind)
+        made, target = work / MADE[0], self.place(kind, f"{key[:PREFIX]}_{name}" if kind is RUN else key)
+        discard(work if fresh else made)
+        make_folder(work)
+        try:
+            make(made)
+            sync(made)
+            make_folder(target.parent)
+            with explained(target):
+                move_into_place(made, target)
+            self.forget_failure(key)
+            discard(work)
+        finally:
+            discard(made)
+            with suppress(OSError):
+                work.rmdir()  # unless a checkpoint is in it
+        return target
+
+    def place(self, kind: Kind, key: str) -> Path:
+        """Where the thing with this key is, or would be."""
+        return self.root / kind.folder / f"{key}{kind.ending}"
+
+    def workplace(self, key: str, kind: Kind = RUN) -> Path:
+        """Where a thing is being made, and an unfinished run keeps its checkpoint."""
+        return self.root / ".work" / (f"{kind.folder[1:]}-{key}" if kind.folder else key[:PREFIX])
 
     def check(self) -> None:
         """Refuse a store that a newer version wrote, before anything in it is read or changed."""
         mark = self.root / MARK
         if mark.is_file():
-            _refuse_newer(self.root, read_json(mark), mark)
+            _checked(self.root, mark, read_json(mark))
 
-    def find(self, digest: str) -> Path | None:
-        """The directory of a finished run."""
+    def find(self, key: str, kind: Kind = RUN) -> Path | None:
+        """A finished run by its digest, or another thing by its key."""
         self.check()
-        found = (self.root / name for name in self._names() if name.startswith(digest[:PREFIX]))
-        return next((path for path in found if (path / MANIFEST).is_file()), None)
+        if kind is RUN:
+            return next((path for path in self._folders(key[:PREFIX]) if (path / MANIFEST).is_file()), None)
+        path = self.place(kind, key)
+        return path if path.exists() else None
 
     def finished(self) -> list[Path]:
         """The directories of all finished runs, by name."""
         self.check()
-        return [path for path in map(self.root.joinpath, self._names()) if (path / MANIFEST).is_file()]
+        return [path for path in self._folders() if (path / MANIFEST).is_file()]
 
     def index(self) -> dict[str, Path]:
         """The finished runs by the beginning of their digest."""
@@ -95,64 +167,49 @@ class Store:
     def manifests(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """All finished runs by name, with their manifests; what has none is not finished."""
         self.check()
-        for name in self._names():
-            try:  # strings, not paths: half of the time at 10,000 runs
-                with open(f"{self.root}/{name}/{MANIFEST}", "rb") as file:  # noqa: PTH123
-                    text = file.read()
+        for path in self._folders():
+            file = f"{path}/{MANIFEST}"  # a string, not a path: half of the time at 10,000 runs
+            try:
+                with open(file, "rb") as opened:  # noqa: PTH123
+                    content = json.load(opened)
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            path = self.root / name
-            yield path, _checked(path, _parsed(path, text))
+            except ValueError as error:
+                raise StoreError(f"'{file}' is not readable JSON: {error}.") from error
+            yield path, _checked(path, file, content)
 
     def resolve(self, name: str) -> Path:
         """A finished run by its directory's name, or by as much of the beginning as sets it apart."""
         runs = self.finished()
         beginning = Path(name).name
-        found = [path for path in runs if beginning and path.name.startswith(beginning)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            listed = ", ".join(path.name for path in found[:5])
-            raise StoreError(f"'{name}' begins the names of {len(found)} runs: {listed}. Give more letters.")
+        meant = [path for path in runs if beginning and path.name.startswith(beginning)]
+        if len(meant) == 1:
+            return meant[0]
+        if meant:
+            listed = ", ".join(path.name for path in meant[:5])
+            raise StoreError(f"'{name}' begins the names of {len(meant)} runs: {listed}. Give more letters.")
         near = [path.name for path in runs if path.name[:2] == name[:2]][:5] or [path.name for path in runs[:5]]
         there = f"Some that are there: {', '.join(near)}." if near else "It is empty."
         raise StoreError(f"No run in the store '{self.root}' has a name that begins with '{name}'. {there}")
 
-    def workplace(self, digest: str) -> Path:
-        """Where an unfinished run keeps its checkpoint."""
-        return self.root / ".work" / digest[:PREFIX]
+    @contextmanager
+    def lock(self, key: str, kind: Kind = RUN, *, wait: bool = True) -> Iterator[None]:
+        """Nobody else makes, replaces or removes this run, or other thing, inside the block.
 
-    def lock(self, digest: str, *, wait: bool = True) -> AbstractContextManager[None]:
-        """Nobody else computes, replaces or removes this run inside the block.
-
-        A run that a process had moved aside to replace it, and did not live to, is there again.
+        What a process had moved aside to replace it, and did not live to, is there again.
         """
         self.check()
         make_folder(self.root)
         if not (self.root / MARK).is_file():
             write_json(self.root / MARK, {"format": FORMAT})
-        return self._locked(digest, wait)
-
-    @contextmanager
-    def _locked(self, digest: str, wait: bool) -> Iterator[None]:
-        with locked(self._lock_file(digest), f"Run {digest[:PREFIX]} of '{self.root}'", wait=wait):
-            restore_moved_aside(self.root, f"{digest[:PREFIX]}*")
+        short = key[:PREFIX] if kind is RUN else key
+        with locked(_lock_of(self.workplace(key, kind)), f"{kind.what} {short} of '{self.root}'", wait=wait):
+            restore_moved_aside(self.root / kind.folder, f"{short}*")
             yield
 
     def is_busy(self, digest: str) -> bool:
         """Whether a process computes the run at this moment."""
-        return is_locked(self._lock_file(digest))
-
-    def publish(self, written: Path, name: str, manifest: Mapping[str, Any]) -> Path:
-        """Move a written run directory into place, with its manifest; replaces a run of the same name."""
-        write_json(written / MANIFEST, {"format": FORMAT, **manifest})
-        sync(written)
-        target = self.root / name
-        try:
-            move_into_place(written, target)
-        except OSError as error:
-            raise unwritable(target, error) from error
-        return target
+        return is_locked(_lock_of(self.workplace(digest)))
 
     def remove(self, name: str) -> Path:
         """Remove a finished run; one that is being computed anew is refused."""
@@ -172,62 +229,58 @@ class Store:
         """The runs that failed when they were last tried."""
         return [read_json(path) for path in sorted((self.root / ".failed").glob("*.json"))]
 
+    def _failure_file(self, digest: str) -> Path:
+        return self.root / ".failed" / f"{digest[:PREFIX]}.json"
+
     def rubbish(self, *, everything: bool = False) -> list[Path]:
         """What killed processes left and nobody will read; with `everything`, also what only saves work to keep:
-        checkpoints of unfinished runs, cached corpora and records of failures. What a process uses is never listed.
+        checkpoints of unfinished runs, cached corpora, word vectors and records of failures. What a process uses is
+        never listed.
         """
-        self.check()
-        index = self.index()
-        found = [path for path in self.root.glob(".*.????????.*") if _is_stale(path) and not is_last_copy(path)]
-        found += [path for run in index.values() for path in run.rglob(".*.????????.part") if _is_stale(path)]
-        for path in sorted((self.root / ".work").glob("*")):
-            digest = path.name.removesuffix(".lock")
-            if not self.is_busy(digest):
-                unused = everything or path.suffix == ".lock" or digest in index
-                found += [path] if unused else [part for part in [path / "run"] if part.is_dir()]
-        computing = any(is_locked(path) for path in (self.root / ".work").glob("*.lock"))
-        for path in sorted(self.corpora.glob("*")) + sorted(self.corpora.glob(".*")):
-            key = path.name.lstrip(".").split(".")[0]
-            unused = path.name != key or (everything and not computing)
-            if unused and not is_locked(self.corpora / f"{key}.lock"):
-                found.append(path)
-        return found + [p for p in (self.root / ".failed").glob("*.json") if everything or p.stem in index]
+        runs, work = self.index(), self.root / ".work"
+        busy = {path.stem for path in work.glob("*.lock") if is_locked(path)}
+        idle = [path for path in sorted(work.glob("*")) if path.stem not in busy]
+        folders = [self.root, *(self.root / kind.folder for kind in BESIDE_RUNS)]
+        halves = [path for folder in folders for path in folder.glob(".*.????????.*") if not is_last_copy(path)]
+        halves += [path for run in runs.values() for path in run.rglob(".*.????????.part")]
+        return [
+            *filter(_is_stale, halves),
+            *(left for path in idle for left in _left_in(path, everything or path.stem in runs)),
+            *(path for kind in BESIDE_RUNS for path in self._unused(kind, runs, everything and not busy)),
+            *(path for path in (self.root / ".failed").glob("*.json") if everything or path.stem in runs),
+        ]
+
+    def _unused(self, kind: Kind, runs: Mapping[str, Path], everything: bool) -> Iterator[Path]:
+        """What belongs to a run that is gone, and locks of former versions; with `everything`, what costs little."""
+        for path in sorted((self.root / kind.folder).glob("[!.]*")):
+            useless = path.name.split("-")[0] not in runs if kind.of_run else everything
+            if (useless or path.suffix == ".lock") and not is_locked(path):
+                yield path
 
     def collect(self, rubbish: Iterable[Path]) -> int:
         """Remove what `rubbish` listed; returns the bytes that became free. A run that was just begun is left alone."""
         freed = 0
         for path in rubbish:
-            size = _size(path)
+            size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
+            area, *rest = path.relative_to(self.root).parts
+            lock = _lock_of(self.root / area / rest[0]) if area == ".work" else None
             try:
-                with self._undisturbed(path):
+                with locked(lock, f"'{path}'", wait=False) if lock else nullcontext(), explained(path, "removed"):
                     remove_folder(path) if path.is_dir() else path.unlink(missing_ok=True)
+                freed += size
             except StoreBusy:
                 continue
-            except OSError as error:
-                raise StoreError(f"'{path}' cannot be removed: {error.strerror}.") from error
-            freed += size
         return freed
 
-    def _undisturbed(self, path: Path) -> AbstractContextManager[None]:
-        """Hold the lock of the unfinished run that a path belongs to, if it does."""
-        area, *rest = path.relative_to(self.root).parts
-        return self.lock(rest[0], wait=False) if area == ".work" else nullcontext()
-
-    def _lock_file(self, digest: str) -> Path:
-        return self.root / ".work" / f"{digest[:PREFIX]}.lock"
-
-    def _failure_file(self, digest: str) -> Path:
-        return self.root / ".failed" / f"{digest[:PREFIX]}.json"
-
-    def _names(self) -> list[str]:
+    def _folders(self, beginning: str = "") -> list[Path]:
         """What may be a run directory, in order."""
         try:
-            with os.scandir(self.root) as entries:
-                return sorted(entry.name for entry in entries if entry.name[0] != "." and entry.name != MARK)
+            paths = [path for path in self.root.iterdir() if path.name.startswith(beginning)]
         except FileNotFoundError:
             return []
         except OSError as error:
             raise StoreError(f"The store '{self.root}' cannot be read: {error.strerror}.") from error
+        return sorted((path for path in paths if path.name[0] != "." and path.name != MARK), key=lambda path: path.name)
 
 
 def usual_store() -> Store:
@@ -237,48 +290,41 @@ def usual_store() -> Store:
 
 def read_manifest(run: Path) -> dict[str, Any]:
     """The manifest of a finished run, refused when it comes from a newer version."""
-    return _checked(run, read_json(run / MANIFEST))
+    return _checked(run, run / MANIFEST, read_json(run / MANIFEST))
+
+
+def write_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
+    """What makes a folder of results a run."""
+    write_json(run / MANIFEST, {"format": FORMAT, **manifest})
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as one, with dotted names."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = value
+        flat |= flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
     return flat
 
 
+def _lock_of(workplace: Path) -> Path:
+    return workplace.with_suffix(".lock")
+
+
+def _left_in(workplace: Path, everything: bool) -> list[Path]:
+    """What is half made; all of it, or the lock, where there is no checkpoint or it is not wanted."""
+    content = [*workplace.glob("*")]
+    halves = [path for path in content if path.name in MADE]
+    return [workplace] if everything or len(halves) == len(content) else halves
+
+
 def _is_stale(path: Path) -> bool:
-    """Whether a temporary file is too old to be one that is being written."""
-    try:
+    with suppress(FileNotFoundError):
         return time.time() - path.stat().st_mtime > STALE_SECONDS
-    except FileNotFoundError:
-        return False
+    return False
 
 
-def _size(path: Path) -> int:
-    places = path.rglob("*") if path.is_dir() else [path]
-    return sum(place.stat().st_size for place in places if place.is_file())
-
-
-def _parsed(run: Path, text: bytes) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise StoreError(f"'{run / MANIFEST}' is not readable JSON: {error}.") from error
-
-
-def _checked(run: Path, manifest: Any) -> dict[str, Any]:
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        _refuse_newer(run, manifest, run / MANIFEST)
-    checked: dict[str, Any] = manifest
-    return checked
-
-
-def _refuse_newer(place: Path, content: Any, file: Path) -> None:
+def _checked(place: Path, file: Path | str, content: Any) -> dict[str, Any]:
+    """The content of a manifest or mark, unless it is none or comes from a newer version."""
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
         raise StoreError(f"'{file}' is not the manifest of a run or the mark of a store.")
     if content["format"] > FORMAT:
@@ -286,3 +332,4 @@ def _refuse_newer(place: Path, content: Any, file: Path) -> None:
             f"'{place}' was written by a newer version (format {content['format']}, this one reads {FORMAT}). "
             "Update heedful, or use another store."
         )
+    return content

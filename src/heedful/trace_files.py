@@ -5,7 +5,7 @@ foreign file may hold is checked as far as the arrays do not show it: rows, list
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,7 +38,10 @@ def read_fields(path: Path) -> Fields:
     reader = _by_suffix(path, {".safetensors": _read_safetensors, ".parquet": _read_parquet})
     if not path.is_file():
         raise TraceError(f"There is no trace file '{path}'.")
-    return reader(path)
+    fields = reader(path)
+    if all(name in fields for name in _LABELS):
+        raise TraceError("The class numbers are given twice, as labels and as label; give one of the two.")
+    return {"labels" if name == "label" else name: values for name, values in fields.items()}
 
 
 def write_fields(path: Path, fields: Fields) -> None:
@@ -65,20 +68,19 @@ def _write_safetensors(path: Path, fields: Fields) -> None:
 def _read_safetensors(path: Path) -> Fields:
     try:
         with safe_open(path, framework="pt") as file:
-            found: Fields = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors: Fields = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             notes = file.metadata() or {}
     except (SafetensorError, ValueError, OSError) as error:
         raise TraceError(f"'{path}' is not a readable safetensors file: {error}.") from error
-    _refuse_missing(path, found, ("offsets", "polarity_scores", "bias"), "Tensors")
-    found = {name: tensor for name, tensor in found.items() if name in (*_COLUMNS, "offsets")}
-    _take_labels(found)
-    for name in found.keys() & set(_TEXTS):
-        if found[name].dtype != torch.uint8:
-            raise TraceError(f"{name} must be the bytes (uint8) of a JSON list, not {found[name].dtype}.")
-        found[name] = _json_texts(name, found[name].numpy().tobytes())
+    _refuse_missing(path, tensors, ("offsets", "polarity_scores", "bias"), "Tensors")
+    fields = {name: tensor for name, tensor in tensors.items() if name in (*_COLUMNS, "offsets")}
+    for name in fields.keys() & set(_TEXTS):
+        if fields[name].dtype != torch.uint8:
+            raise TraceError(f"{name} must be the bytes (uint8) of a JSON list, not {fields[name].dtype}.")
+        fields[name] = _json_list(name, fields[name].numpy().tobytes())
     if "class_names" in notes:
-        found["class_names"] = _json_texts("class_names", notes["class_names"])
-    return found
+        fields["class_names"] = _json_list("class_names", notes["class_names"])
+    return fields
 
 
 def _write_parquet(path: Path, fields: Fields) -> None:
@@ -118,22 +120,20 @@ def _parquet_fields(path: Path, table: Any, names: Sequence[str]) -> Fields:
     _refuse_missing(path, {**columns, **notes}, ("polarity_scores", "bias"), "Columns", names)
     if not table.num_rows:
         raise TraceError(f"'{path}' has no rows; a trace has one row per instance.")
-    found = _per_unit({name: columns[name] for name in _PER_UNIT if name in columns})
     rows = np.arange(table.num_rows)
-    found |= {name: _regular(name, columns[name], rows) for name in _PER_INSTANCE if name in columns}
-    for name in _LABELS:
-        if name in columns:
-            _refuse_nulls(name, columns[name], rows)
-            found[name] = _decoded(columns[name]).to_numpy()
+    fields = _per_unit({name: columns[name] for name in _PER_UNIT if name in columns})
+    fields |= {name: _regular(name, columns[name], rows) for name in _PER_INSTANCE if name in columns}
+    for name in (name for name in _LABELS if name in columns):
+        _refuse_nulls(name, columns[name], rows)
+        fields[name] = _decoded(columns[name]).to_numpy()
     for name in _FOR_ALL:
         if name in columns and name in notes:
             raise TraceError(f"{name} is given twice, as a column and in the schema metadata; give one of the two.")
         if name in columns:
-            found[name] = _same_in_each_row(name, columns[name])
+            fields[name] = _same_in_each_row(name, columns[name])
         elif name in notes:
-            found[name] = _json_texts(name, notes[name]) if name in _TEXTS else _json_list(name, notes[name])
-    _take_labels(found)
-    return found
+            fields[name] = _json_list(name, notes[name])
+    return fields
 
 
 def _per_unit(columns: dict[str, Any]) -> Fields:
@@ -149,9 +149,10 @@ def _per_unit(columns: dict[str, Any]) -> Fields:
                 f"in row {row} (counted from 0) they have {lengths[first][row]} and {lengths[other][row]}."
             )
     rows = np.repeat(np.arange(len(lengths[first])), lengths[first])
-    offsets = np.concatenate([[0], np.cumsum(lengths[first], dtype=np.int64)])
-    found = {name: _regular(name, pc.list_flatten(column), rows) for name, column in columns.items()}
-    return {"offsets": offsets, **{name: list(array) if name in _TEXTS else array for name, array in found.items()}}
+    fields: Fields = {name: _regular(name, pc.list_flatten(column), rows) for name, column in columns.items()}
+    if "units" in fields:
+        fields["units"] = list(fields["units"])
+    return {"offsets": np.concatenate([[0], np.cumsum(lengths[first], dtype=np.int64)]), **fields}
 
 
 def _lengths(name: str, column: Any) -> NDArray[Any]:
@@ -204,7 +205,7 @@ def _same_in_each_row(name: str, column: Any) -> Any:
     different = (array != array[0]).reshape(len(array), -1).any(1)
     different[0] = False
     if different.any():
-        row = int(np.flatnonzero(different)[0])
+        row = int(different.argmax())
         raise TraceError(
             f"{name} must be the same in each row; row 0 has {array[0].tolist()}, row {row} {array[row].tolist()}."
         )
@@ -225,58 +226,38 @@ def _row(place: int, values: Any, rows: NDArray[Any]) -> int:
 
 
 def _is_list(kind: Any) -> bool:
-    tests: tuple[Callable[[Any], bool], ...] = (
-        pa.types.is_list,
-        pa.types.is_large_list,
-        pa.types.is_fixed_size_list,
-    )
-    return any(test(kind) for test in tests)
-
-
-def _take_labels(found: Fields) -> None:
-    """The class numbers go by `labels`, or by `label` where there is one to a row."""
-    if all(name in found for name in _LABELS):
-        raise TraceError("The class numbers are given twice, as labels and as label; give one of the two.")
-    if "label" in found:
-        found["labels"] = found.pop("label")
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _json_list(name: str, text: str | bytes) -> list[Any]:
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except ValueError as error:
         raise TraceError(f"{name} must be a JSON list: {error}.") from error
-    if not isinstance(found, list):
-        raise TraceError(f"{name} must be a JSON list; got {str(found)[:40]}.")
-    return found
-
-
-def _json_texts(name: str, text: str | bytes) -> list[str]:
-    found = _json_list(name, text)
-    if not all(isinstance(entry, str) for entry in found):
+    if not isinstance(values, list):
+        raise TraceError(f"{name} must be a JSON list; got {str(values)[:40]}.")
+    if name in _TEXTS and not all(isinstance(entry, str) for entry in values):
         raise TraceError(f'{name} must be a JSON list of texts, such as ["no", "yes"].')
-    return found
+    return values
+
+
+_WAYS = {
+    "bias": " Give bias as a column (a list with one number per class, the same in each row), or as a JSON list under "
+    "'bias' in the schema metadata.",
+    "polarity_scores": " polarity_scores are z_i = W h_i; they exist where the logits are affine in the attention, "
+    "logits = bias + Σ α_i z_i, and other models have no trace.",
+}
 
 
 def _refuse_missing(
-    path: Path, found: Fields, wanted: Sequence[str], what: str, names: Sequence[str] | None = None
+    path: Path, fields: Fields, wanted: Sequence[str], what: str, names: Sequence[str] | None = None
 ) -> None:
-    missing = [name for name in wanted if name not in found]
-    if not missing:
-        return
-    ways = ""
-    if what == "Columns" and "bias" in missing:
-        ways = (
-            " Give bias as a column (a list with one number per class, the same in each row), or as a JSON list under "
-            "'bias' in the schema metadata."
+    missing = [name for name in wanted if name not in fields]
+    if missing:
+        columns = what == "Columns"
+        ways = "".join(_WAYS[name] for name in _WAYS if name in missing and (columns or name != "bias"))
+        held = ", ".join(fields if names is None else names) or "none"
+        raise TraceError(
+            f"'{path}' lacks {', '.join(missing)}; a trace needs {'' if columns else 'offsets, '}scores or weights, "
+            f"polarity_scores, bias.{ways} {what} in the file: {held}."
         )
-    if "polarity_scores" in missing:
-        ways += (
-            " polarity_scores are z_i = W h_i; they exist where the logits are affine in the attention, logits = "
-            "bias + Σ α_i z_i, and other models have no trace."
-        )
-    offsets = "offsets, " if what != "Columns" else ""
-    raise TraceError(
-        f"'{path}' lacks {', '.join(missing)}; a trace needs {offsets}scores or weights, polarity_scores, bias.{ways} "
-        f"{what} in the file: {', '.join(names if names is not None else found) or 'none'}."
-    )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
@@ -122,11 +123,10 @@ class Trace:
         >>> trace.attention_weights.tolist(), trace.logits.tolist()
         ([0.5, 0.5], [[0.0, 2.0]])
         """
-        starts = _offsets(offsets)
-        polarity, shift = _two_columns(_floats("polarity_scores", polarity_scores), _floats("bias", bias))
-        _check_shapes(starts, polarity, shift)
-        scores, weights = _attention(starts, attention_scores, attention_weights)
-        names = tuple(class_names) if class_names is not None else tuple(str(k) for k in range(len(shift)))
+        starts = _checked_offsets(offsets)
+        polarity, shift = _checked_readout(starts, polarity_scores, bias)
+        scores, weights = _checked_attention(starts, attention_scores, attention_weights)
+        names = tuple(class_names) if class_names is not None else tuple(map(str, range(len(shift))))
         _check_length("class_names", len(names), "class", len(shift))
         if units is not None:
             _check_length("units", len(units), "unit", int(starts[-1]))
@@ -136,26 +136,25 @@ class Trace:
             attention_weights=weights,
             polarity_scores=polarity,
             bias=shift,
-            labels=_labels(labels, len(starts) - 1, len(shift)),
+            labels=_checked_labels(labels, len(starts) - 1, len(shift)),
             units=units,
             class_names=names,
         )
-        given = (attention_scores, attention_weights, polarity_scores, bias, logits, probabilities)
-        _check_outputs(trace, logits, probabilities, _tolerance(*given))
+        if logits is not None or probabilities is not None:
+            given = (attention_scores, attention_weights, polarity_scores, bias, logits, probabilities)
+            _check_outputs(trace, logits, probabilities, _tolerance(*given))
         return trace
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __repr__(self) -> str:
-        labels = "no labels" if self.labels is None else "labelled"
-        return f"Trace({self._sizes()}; {labels})"
+        return f"Trace({self._sizes()}; {'no labels' if self.labels is None else 'labelled'})"
 
     def _repr_html_(self) -> str:
         accuracy = "no labels" if self.labels is None else f"accuracy {self.accuracy():.3f}"
-        return panel(
-            f"Trace: {self._sizes()}; {accuracy}", *(self._strip(row) for row in range(len(self))[:MOST_STRIPS])
-        )
+        strips = (self._strip(row) for row in range(len(self))[:MOST_STRIPS])
+        return panel(f"Trace: {self._sizes()}; {accuracy}", *strips)
 
     def _sizes(self) -> str:
         sizes = f"{counted(len(self), 'instance')}, {counted(len(self.attention_scores), 'unit')}"
@@ -180,9 +179,12 @@ class Trace:
 
     @cached_property
     def logits(self) -> Float[Tensor, "instances classes"]:
-        weighted = self.attention_weights[:, None] * self.polarity_scores
-        sums = weighted.new_zeros(len(self), len(self.bias)).index_add_(0, self.segments, weighted)
-        return self.bias + sums
+        return self.bias + self._attended(self.polarity_scores)
+
+    def _attended(self, values: Float[Tensor, "units classes"]) -> Float[Tensor, "instances classes"]:
+        """Σ α_i v_i over the units of each instance."""
+        weighted = self.attention_weights[:, None] * values
+        return weighted.new_zeros(len(self), len(self.bias)).index_add_(0, self.segments, weighted)
 
     @cached_property
     def probabilities(self) -> Float[Tensor, "instances classes"]:
@@ -202,14 +204,10 @@ class Trace:
     @cached_property
     def distinct(self) -> Bool[Tensor, " instances"]:
         """Whether no instance before this one has the same units: copies of a text are no evidence of their own."""
-        seen: set[bytes] = set()
-        marks = []
         scores, polarity = self.attention_scores.numpy(force=True), self.polarity_scores.numpy(force=True)
-        for where in map(self.instance, range(len(self))):
-            content = hashlib.sha256(scores[where].tobytes() + polarity[where].tobytes()).digest()
-            marks.append(content not in seen)
-            seen.add(content)
-        return torch.tensor(marks, dtype=torch.bool, device=self.offsets.device)
+        places = map(self.instance, range(len(self)))
+        contents = [hashlib.sha256(scores[where].tobytes() + polarity[where].tobytes()).digest() for where in places]
+        return torch.from_numpy(~pd.Series(contents).duplicated().to_numpy()).to(self.offsets.device)
 
     def instance(self, number: int) -> slice:
         """Where the units of one instance lie."""
@@ -245,7 +243,7 @@ class Trace:
         return pd.DataFrame(
             {
                 "instance": self.segments.numpy(force=True),
-                "position": self._positions().numpy(force=True),
+                "position": np.arange(len(self.segments)) - self.offsets[self.segments].numpy(force=True),
                 "unit": [None] * len(self.segments) if self.units is None else list(self.units),
                 "attention_score": self.attention_scores.numpy(force=True),
                 "attention_weight": self.attention_weights.numpy(force=True),
@@ -255,10 +253,6 @@ class Trace:
                 **({} if self.labels is None else {"label": self._names(self.labels)}),
             }
         )
-
-    def _positions(self) -> Int[Tensor, " units"]:
-        places = torch.arange(len(self.segments), device=self.offsets.device)
-        return places - self.offsets[self.segments]
 
     def _names(self, classes: Int[Tensor, " instances"]) -> NDArray[Any]:
         """The name of its instance's class for every unit."""
@@ -307,39 +301,37 @@ def _floats(name: str, values: Array) -> Float[Tensor, "..."]:
     return array
 
 
-def _whole_numbers(values: Array, sentence: str) -> Int[Tensor, " numbers"]:
+def _whole_numbers(values: Array, least: int, sentence: str) -> Int[Tensor, " numbers"]:
     try:
         raw = _plain(values)
     except ValueError as error:
         raise TraceError(sentence) from error
-    if raw.ndim != 1 or not np.issubdtype(raw.dtype, np.integer):
+    if raw.ndim != 1 or not np.issubdtype(raw.dtype, np.integer) or len(raw) < least:
         raise TraceError(sentence)
     return torch.from_numpy(raw.astype(np.int64))
 
 
-def _offsets(values: Array) -> Int[Tensor, " bounds"]:
+def _checked_offsets(values: Array) -> Int[Tensor, " bounds"]:
+    """Where the units of each instance begin; refused with a sentence unless they increase from 0 on."""
     sentence = "offsets must be whole numbers, one more than there are instances, starting with 0."
-    starts = _whole_numbers(values, sentence)
-    if len(starts) < 2:
-        raise TraceError(sentence)
+    starts = _whole_numbers(values, 2, sentence)
     if int(starts[0]) != 0:
         raise TraceError(f"offsets must start with 0, not {int(starts[0])}.")
-    if not bool((starts[1:] > starts[:-1]).all()):
-        place = int((starts[1:] <= starts[:-1]).nonzero()[0])
-        raise TraceError(f"offsets must increase (an instance has at least one unit); instance {place} does not.")
+    empty = (lengths_of(starts) <= 0).nonzero()
+    if len(empty):
+        raise TraceError(
+            f"offsets must increase (an instance has at least one unit); instance {int(empty[0])} does not."
+        )
     return starts
 
 
-def _two_columns(polarity: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+def _checked_readout(starts: Tensor, polarity_scores: Array, bias_values: Array) -> tuple[Tensor, Tensor]:
+    """Polarity scores [units, classes] and bias [classes]; one output s becomes the two (0, s)."""
+    polarity, bias = _floats("polarity_scores", polarity_scores), _floats("bias", bias_values)
     if polarity.ndim == 1:
         polarity = polarity[:, None]
     if polarity.ndim == 2 and polarity.shape[1] == 1 and bias.numel() == 1:
-        bias = bias.reshape(1)
-        return torch.cat([torch.zeros_like(polarity), polarity], 1), torch.cat([torch.zeros_like(bias), bias])
-    return polarity, bias
-
-
-def _check_shapes(starts: Tensor, polarity: Tensor, bias: Tensor) -> None:
+        polarity, bias = F.pad(polarity, (1, 0)), F.pad(bias.reshape(1), (1, 0))
     if polarity.ndim != 2 or bias.ndim != 1:
         raise TraceError(
             f"polarity_scores must be [units, classes] and bias [classes]; got {list(polarity.shape)} and "
@@ -355,6 +347,7 @@ def _check_shapes(starts: Tensor, polarity: Tensor, bias: Tensor) -> None:
     if max(float(polarity.abs().max()), float(bias.abs().max())) > LARGEST:
         raise TraceError(f"polarity_scores and bias must stay below {LARGEST:.0e}: their sums overflow.")
     _check_length("polarity_scores", len(polarity), "unit", int(starts[-1]))
+    return polarity, bias
 
 
 def _check_length(name: str, got: int, of: str, expected: int) -> None:
@@ -362,21 +355,21 @@ def _check_length(name: str, got: int, of: str, expected: int) -> None:
         raise TraceError(f"{name} must have one entry per {of}: expected {expected}, got {got}.")
 
 
-def _attention(starts: Tensor, scores: Array | None, weights: Array | None) -> tuple[Tensor, Tensor]:
-    if scores is None and weights is None:
-        raise TraceError("Give attention_scores, or attention_weights where the scores are not known.")
+def _checked_attention(
+    starts: Int[Tensor, " bounds"], scores: Array | None, weights: Array | None
+) -> tuple[Float[Tensor, " units"], Float[Tensor, " units"]]:
+    """Scores a and weights α, of which one may be missing; refused with a sentence unless α = softmax(a)."""
     if scores is None:
-        assert weights is not None
-        alpha = _own_weights(starts, weights)
+        if weights is None:
+            raise TraceError("Give attention_scores, or attention_weights where the scores are not known.")
+        alpha = _weights_alone(starts, weights)
         return alpha.log(), alpha
-    a = _floats("attention_scores", scores)
-    _check_vector("attention_scores", a, starts)
+    a = _per_unit("attention_scores", scores, starts)
     if torch.isinf(torch.segment_reduce(a, "max", offsets=starts)).any():
         raise TraceError("Every instance needs a unit with a finite attention score.")
     alpha = segment_softmax(a, starts)
     if weights is not None:
-        given = _floats("attention_weights", weights)
-        _check_vector("attention_weights", given, starts)
+        given = _per_unit("attention_weights", weights, starts)
         largest = float(a[a.isfinite()].abs().max())  # a rounding of the scores by δ moves a weight by δ/2 at most
         slack = SUM_TOLERANCE + _epsilon(weights) + _epsilon(scores) * largest / 2
         if not torch.allclose(given, alpha, rtol=0, atol=slack):
@@ -384,10 +377,9 @@ def _attention(starts: Tensor, scores: Array | None, weights: Array | None) -> t
     return a, alpha
 
 
-def _own_weights(starts: Tensor, weights: Array) -> Tensor:
+def _weights_alone(starts: Tensor, weights: Array) -> Tensor:
     """Weights without scores. Rounded to half precision they need not sum to one, and are divided by their sum."""
-    alpha = _floats("attention_weights", weights)
-    _check_vector("attention_weights", alpha, starts)
+    alpha = _per_unit("attention_weights", weights, starts)
     if (alpha < 0).any():
         raise TraceError("attention_weights must not be negative.")
     sums = torch.segment_reduce(alpha, "sum", offsets=starts)
@@ -402,16 +394,18 @@ def _own_weights(starts: Tensor, weights: Array) -> Tensor:
     return alpha / sums[segments_of(starts)] if rounding > SUM_TOLERANCE else alpha
 
 
-def _check_vector(name: str, values: Tensor, starts: Tensor) -> None:
-    if values.ndim != 1:
-        raise TraceError(f"{name} must be a flat array with one number per unit, not of shape {list(values.shape)}.")
-    _check_length(name, len(values), "unit", int(starts[-1]))
+def _per_unit(name: str, values: Array, starts: Tensor) -> Tensor:
+    array = _floats(name, values)
+    if array.ndim != 1:
+        raise TraceError(f"{name} must be a flat array with one number per unit, not of shape {list(array.shape)}.")
+    _check_length(name, len(array), "unit", int(starts[-1]))
+    return array
 
 
-def _labels(labels: Array | None, instances: int, classes: int) -> Int[Tensor, " instances"] | None:
+def _checked_labels(labels: Array | None, instances: int, classes: int) -> Int[Tensor, " instances"] | None:
     if labels is None:
         return None
-    numbers = _whole_numbers(labels, "labels must be whole numbers, the class number of each instance.")
+    numbers = _whole_numbers(labels, 0, "labels must be whole numbers, the class number of each instance.")
     _check_length("labels", len(numbers), "instance", instances)
     if len(numbers) and not (int(numbers.min()) >= 0 and int(numbers.max()) < classes):
         raise TraceError(
@@ -439,14 +433,11 @@ def _tolerance(*given: Array | None) -> float:
 
 def _check_outputs(trace: Trace, logits: Array | None, probabilities: Array | None, tolerance: float) -> None:
     """The model's outputs must be those of the trace: otherwise its readout is not affine in the pooled vector."""
-    if logits is None and probabilities is None:
-        return
-    size = trace.attention_weights[:, None] * trace.polarity_scores.abs()
-    scale = trace.bias.abs() + size.new_zeros(len(trace), len(trace.bias)).index_add_(0, trace.segments, size)
+    scale = trace.bias.abs() + trace._attended(trace.polarity_scores.abs())
     slack = tolerance * scale.amax(1, keepdim=True)
     if logits is not None:
         given = _outputs(trace, "logits", logits)
-        both = torch.cat([torch.zeros_like(given), given], 1) if given.shape[1] == 1 else given
+        both = F.pad(given, (1, 0)) if given.shape[1] == 1 else given
         _check_same("logits", "bias + Σ α_i z_i gives", trace, both, trace.logits, slack)
     if probabilities is not None:  # a change of the logits by δ moves a probability by δ/2 at most
         given = _outputs(trace, "probabilities", probabilities)

@@ -1,7 +1,7 @@
 """From a model and text to a trace. Scores are computed in float64, from float64 copies of the parameters."""
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +16,7 @@ from heedful.text.tokenize import Tokens
 from heedful.traces import Trace
 
 
-def trace(model: Classifier, texts: Split | Iterable[str]) -> Trace:
+def trace(model: Classifier, texts: Split | Iterable[str], *, weights: Trace | None = None) -> Trace:
     """What the model attends to and what it uses, for every unit of every text, in their order.
 
         logits = b + Σ_i α_i z_i        α = softmax(a) within the text
@@ -27,6 +27,7 @@ def trace(model: Classifier, texts: Split | Iterable[str]) -> Trace:
     model: a classifier, from `heedful.fit` or `heedful.load_model`.
     texts: a split of the corpus that the model was trained on, whose labels the trace keeps; or a list of strings, or
         one string, cut as the model's texts were. Strings have no labels.
+    weights: another trace of these texts, whose attention scores and weights take the place of the model's own.
 
     >>> import heedful
     >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
@@ -45,13 +46,13 @@ def trace(model: Classifier, texts: Split | Iterable[str]) -> Trace:
     3         1         0      bad  negative
     """
     split = model.interface.read(texts)
-    return _trace(model, split, split.labels if split is texts else None)
+    return _trace(model, split, split.labels if split is texts else None, weights)
 
 
 def trace_texts(model: Classifier, texts: Iterable[str]) -> tuple[Trace, Split]:
     """The trace of texts that have no label, and the texts as the model reads them (with labels that mean nothing)."""
     split = model.interface.read(texts)
-    return _trace(model, split, None), split
+    return _trace(model, split), split
 
 
 def unit_spans(model: Classifier, split: Split, instance: int) -> Int[Tensor, "units 2"]:
@@ -88,7 +89,7 @@ def word_weights(model: Classifier, split: Split, instance: int) -> WordWeights:
     assert batch.sentences is not None
     return WordWeights(
         spans=split.spans(instance),
-        weights=exact.word_weights(batch.to(model.embedding.device)).cpu(),
+        weights=exact.word_units(batch.to(model.embedding.device)).attention_weights.cpu(),
         sentences=segments_of(batch.sentences.bounds),
     )
 
@@ -101,18 +102,16 @@ def trace_vocabulary(model: Classifier) -> Trace:
 def trace_tokens(model: Classifier, numbers: Int[Tensor, " tokens"]) -> Trace:
     """Some tokens of the vocabulary, each as a document of one unit."""
     words = [model.interface.vocabulary.tokens[number] for number in numbers.tolist()]
-    tokens = Tokens(
-        numbers=numbers,
-        offsets=torch.arange(len(words) + 1),
-        spans=torch.tensor([[0, len(word)] for word in words], dtype=torch.int32),
-    )
-    return _trace(model, _unlabelled(words, tokens), None)
+    spans = torch.tensor([[0, len(word)] for word in words], dtype=torch.int32)
+    tokens = Tokens(numbers=numbers, offsets=torch.arange(len(words) + 1), spans=spans)
+    return _trace(model, Split(texts=words, labels=torch.zeros(len(words), dtype=torch.int64), tokens=tokens))
 
 
-def _unlabelled(texts: Sequence[str], tokens: Tokens) -> Split:
-    return Split(texts=texts, labels=torch.zeros(len(texts), dtype=torch.int64), tokens=tokens)
-
-
-def _trace(model: Classifier, split: Split, labels: Int[Tensor, " instances"] | None) -> Trace:
+def _trace(
+    model: Classifier,
+    split: Split,
+    labels: Int[Tensor, " instances"] | None = None,
+    weights: Trace | None = None,
+) -> Trace:
     units = split.sentence_texts() if model.hierarchical else split.words()
-    return model.exact_trace(split, labels=labels, units=units)
+    return model.exact_trace(split, labels=labels, units=units, weights=weights)

@@ -5,9 +5,17 @@ import pytest
 import torch
 from scipy.stats import binomtest
 
-from heedful.analysis.chance import FALSE_DISCOVERIES, _chances, beyond_chance, effective_counts
-from heedful.analysis.tokens import as_printed, class_counts, token_groups, token_table
-from heedful.claims.scores import polar
+from heedful.analysis.separation import polar
+from heedful.analysis.tokens import (
+    FALSE_DISCOVERIES,
+    _chances,
+    as_printed,
+    beyond_chance,
+    class_counts,
+    effective_counts,
+    token_groups,
+    token_table,
+)
 from heedful.traces import Trace
 
 

@@ -42,7 +42,7 @@ def single_table(
     pairs: list[tuple[float, float]], *, model: str = "HANrnn", ranking: str = "attention"
 ) -> pd.DataFrame:
     """Δα and ΔJS of each instance."""
-    table = pd.DataFrame(pairs, columns=["difference", "divergence_difference"])
+    table = pd.DataFrame(pairs, columns=["delta_weight", "delta_js"])
     return table.assign(dataset="yelp10k", model=model, seed=0, ranking=ranking, instance=range(len(pairs)), units=5)
 
 

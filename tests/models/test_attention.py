@@ -9,8 +9,8 @@ from hypothesis import given
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.models.attention import additive_scores, dot_scores
 from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention, pool_by_operations
+from heedful.models.layers import additive_scores, dot_scores
 from heedful.text.ragged import offsets_of
 from tests import strategies
 

@@ -8,10 +8,9 @@ from torch import Tensor
 
 from heedful.config import ModelSettings
 from heedful.models.classifier import FlatClassifier, Interface
-from heedful.models.encoders import ENCODERS, GRUEncoder, LSTMEncoder
+from heedful.models.layers import ENCODERS, GRUEncoder, LSTMEncoder
 from heedful.text.ragged import Batch, offsets_of
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Vocabulary
 from tests.covering import covers
 
 KINDS = [(attention, encoder) for attention in ("dot", "additive") for encoder in ENCODERS]
@@ -78,7 +77,7 @@ def literal_logits(model: FlatClassifier, tokens: list[int]) -> list[float]:
 def test_logits_are_those_of_the_formulas(attention: str, encoder: str, classes: int) -> None:
     model = make_model(classes, attention=attention, encoder=encoder)
     documents = [[1, 2, 2, 5], [3], [9, 1, 0, 4, 1, 1, 8]]
-    found = model(make_batch(*documents))
+    found = model(make_batch(*documents)).logits
     expected = torch.tensor([literal_logits(model, document) for document in documents], dtype=torch.float64)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
 
@@ -112,12 +111,12 @@ def test_a_batch_without_words_has_no_hidden_vectors(encoder: str) -> None:
 @pytest.mark.parametrize("encoder", ["none", "affine"])
 def test_without_context_the_order_of_words_does_not_matter(encoder: str) -> None:
     model = make_model(encoder=encoder)
-    logits = model(make_batch([1, 2, 3, 4, 2], [2, 4, 3, 2, 1]))
+    logits = model(make_batch([1, 2, 3, 4, 2], [2, 4, 3, 2, 1])).logits
     torch.testing.assert_close(logits[0], logits[1], atol=1e-14, rtol=0)
 
 
 def test_with_an_lstm_the_order_of_words_matters() -> None:
-    logits = make_model(encoder="lstm", embedding_range=1.0)(make_batch([1, 2, 3, 4], [4, 3, 2, 1]))
+    logits = make_model(encoder="lstm", embedding_range=1.0)(make_batch([1, 2, 3, 4], [4, 3, 2, 1])).logits
     assert abs(float((logits[0, 1] - logits[1, 1]).detach())) > 1e-4
 
 
@@ -125,7 +124,7 @@ def test_both_kinds_of_dropout_mask_agree_when_nothing_repeats() -> None:
     """With every token once in the batch, a mask per token is a mask per occurrence, drawn in another order."""
     batch = make_batch([1, 2, 3], [4, 5])
     token, occurrence = (make_model(dropout_mask=mask) for mask in ("token", "occurrence"))
-    first, second = (model(batch, torch.Generator().manual_seed(5)) for model in (token, occurrence))
+    first, second = (model(batch, torch.Generator().manual_seed(5)).logits for model in (token, occurrence))
     torch.testing.assert_close(first, second, atol=1e-12, rtol=0)
 
 
@@ -137,7 +136,7 @@ def test_a_token_mask_is_shared_by_all_occurrences_and_an_occurrence_mask_is_not
         with torch.no_grad():
             model.attention.context_vector.zero_()
             model.readout_weight.fill_(1.0)
-        drawn = {round(model(batch, torch.Generator().manual_seed(n))[0, 1].item(), 9) for n in range(200)}
+        drawn = {round(model(batch, torch.Generator().manual_seed(n)).logits[0, 1].item(), 9) for n in range(200)}
         assert len(drawn) <= distinct_values * 2
         assert (len(drawn) > 3) == (mask == "occurrence")
 

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from heedful.config import ModelSettings
 from heedful.errors import InputError
-from heedful.models.attention import AdditiveAttention
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier, HierarchicalClassifier, Interface, make_classifier
+from heedful.models.layers import AdditiveAttention
 from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
@@ -73,7 +73,7 @@ def encode(vectors: Tensor, encoder: torch.nn.Module) -> Tensor:
 def test_logits_are_those_of_two_levels_of_attention(encoder: str, classes: int) -> None:
     model = han(encoder, classes)
     documents = [[[1, 2, 2], [5]], [[3, 1, 4, 1]], [[9], [9, 2], [6, 5, 3]]]
-    found = model(documents_of_sentences(documents))
+    found = model(documents_of_sentences(documents)).logits
     for row, document in enumerate(documents):
         sentences = torch.stack(
             [
@@ -91,7 +91,7 @@ def test_logits_are_those_of_two_levels_of_attention(encoder: str, classes: int)
 def test_word_weights_are_the_softmax_within_each_sentence(encoder: str) -> None:
     model = han(encoder)
     documents = [[[1, 2, 2], [5]], [[3, 1, 4, 1]]]
-    found = model.word_weights(documents_of_sentences(documents))
+    found = model.word_units(documents_of_sentences(documents)).attention_weights
     parameters, attention = dict(model.named_parameters()), model.word_attention
     assert isinstance(attention, AdditiveAttention)
     assert attention.bias is not None
@@ -107,7 +107,7 @@ def test_word_weights_are_the_softmax_within_each_sentence(encoder: str) -> None
 def test_word_masks_of_a_batch_are_drawn_from_the_generator() -> None:
     model = han("conv")
     batch = documents_of_sentences([[[1, 2], [3]], [[4, 5, 6]]])
-    first, second, third = (model(batch, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    first, second, third = (model(batch, torch.Generator().manual_seed(seed)).logits for seed in (1, 1, 2))
     assert torch.equal(first, second)
     assert not torch.equal(first, third)
 
@@ -157,7 +157,7 @@ def test_a_han_learns_and_its_units_are_sentences(reviews: Corpus, model: Classi
     assert found.lengths.unique().tolist() == [2]
     assert found.units is not None
     assert found.units[1].startswith("The food was")
-    logits = model.double()(reviews.test.batch(torch.arange(len(reviews.test)), sentences=True)).detach()
+    logits = model.double()(reviews.test.batch(torch.arange(len(reviews.test)), sentences=True)).logits.detach()
     torch.testing.assert_close(found.logits, logits, atol=1e-10, rtol=0)
     model.float()
 

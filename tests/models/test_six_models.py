@@ -3,7 +3,6 @@
 What is dropped where is checked twice: every mask against the literal pass, and by hand on a model of one feature.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,13 +11,14 @@ from torch import Tensor, nn
 
 from heedful.config import RunSettings
 from heedful.models.classifier import Classifier, FlatClassifier, HierarchicalClassifier, make_classifier
-from heedful.models.encoders import ConvEncoder
+from heedful.models.layers import ConvEncoder
 from heedful.studies.serrano2019.runs import MODELS
 from heedful.text.ragged import offsets_of
-from heedful.training.loop import limited_threads
 from tests.models.test_classifier import make_model
 from tests.models.test_hierarchical import documents_of_sentences
 from tests.oracles.classifiers import Dropouts, literal_logits
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 DOCUMENTS = [[[1, 2, 2], [5]], [[3, 1, 4, 1, 5, 9]], [[9], [9, 2], [6, 5, 3]], [[7]]]
 
@@ -28,13 +28,6 @@ SEEDS = range(3)
 
 six_models = pytest.mark.parametrize("name", MODELS)
 two_and_three = pytest.mark.parametrize("classes", [2, 3])
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """For a few numbers, threads cost more than they give."""
-    with limited_threads(1):
-        yield
 
 
 def small(name: str, classes: int = 3, **changes: Any) -> Classifier:
@@ -73,7 +66,7 @@ def literal(model: Classifier, documents: list[list[list[int]]], generator: torc
 def assert_same_draws(model: Classifier, seed: int) -> tuple[Tensor, Tensor]:
     """The logits with dropout are the literal ones, and both have drawn equally much; returns the two."""
     ours, theirs = (torch.Generator().manual_seed(seed) for _ in range(2))
-    found, expected = model(documents_of_sentences(DOCUMENTS), ours), literal(model, DOCUMENTS, theirs)
+    found, expected = model(documents_of_sentences(DOCUMENTS), ours).logits, literal(model, DOCUMENTS, theirs)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
     assert torch.equal(ours.get_state(), theirs.get_state())
     return found, expected
@@ -97,7 +90,7 @@ def gradients(model: Classifier, logits: Tensor) -> dict[str, Tensor]:
 @two_and_three
 def test_logits_without_dropout_are_those_of_the_formulas(name: str, classes: int) -> None:
     model = small(name, classes)
-    found = model(documents_of_sentences(DOCUMENTS))
+    found = model(documents_of_sentences(DOCUMENTS)).logits
     torch.testing.assert_close(found, literal(model, DOCUMENTS), atol=1e-12, rtol=0)
     assert found.shape == (4, classes)
 
@@ -106,7 +99,7 @@ def test_logits_without_dropout_are_those_of_the_formulas(name: str, classes: in
 @two_and_three
 def test_without_a_generator_nothing_is_dropped(name: str, classes: int) -> None:
     batch = documents_of_sentences(DOCUMENTS)
-    assert torch.equal(small(name, classes, **DROPOUTS)(batch), small(name, classes)(batch))
+    assert torch.equal(small(name, classes, **DROPOUTS)(batch).logits, small(name, classes)(batch).logits)
 
 
 @six_models
@@ -114,7 +107,7 @@ def test_without_a_generator_nothing_is_dropped(name: str, classes: int) -> None
 def test_all_dropouts_act_where_the_literal_pass_has_them(name: str, classes: int) -> None:
     """Logits for some draws, and for the last of them the gradient of every parameter."""
     model = small(name, classes, **DROPOUTS)
-    plain = model(documents_of_sentences(DOCUMENTS))
+    plain = model(documents_of_sentences(DOCUMENTS)).logits
     for seed in SEEDS:
         found, expected = assert_same_draws(model, seed)
         assert not torch.allclose(found, plain)
@@ -127,7 +120,7 @@ def test_all_dropouts_act_where_the_literal_pass_has_them(name: str, classes: in
 @pytest.mark.parametrize("place", DROPOUTS)
 def test_each_dropout_alone_acts_where_the_literal_pass_has_it(name: str, place: str) -> None:
     model = small(name, classes=3, **{place: DROPOUTS[place]})
-    plain = model(documents_of_sentences(DOCUMENTS))
+    plain = model(documents_of_sentences(DOCUMENTS)).logits
     drawn = [assert_same_draws(model, seed)[0] for seed in SEEDS]
     flat_sentences = place == "sentence_dropout" and isinstance(model, FlatClassifier)
     assert all(torch.equal(logits, plain) for logits in drawn) == flat_sentences
@@ -138,9 +131,9 @@ def test_each_dropout_alone_acts_where_the_literal_pass_has_it(name: str, place:
 def test_a_dropped_logit_is_zero_and_a_kept_one_is_doubled_bias_and_all(name: str, classes: int) -> None:
     model = small(name, classes, logit_dropout=0.5)
     batch = documents_of_sentences(DOCUMENTS)
-    plain = model(batch)
+    plain = model(batch).logits
     for seed in SEEDS:
-        found = model(batch, torch.Generator().manual_seed(seed))
+        found = model(batch, torch.Generator().manual_seed(seed)).logits
         assert torch.equal(found, 2 * coins(plain, seed) * plain)
 
 
@@ -149,10 +142,10 @@ def test_dropped_document_vectors_leave_the_weights_of_attention_and_the_bias(na
     """b + W (m ∘ h), where h is the document vector as it is without any dropout."""
     model = small(name, document_dropout=0.5)
     batch = documents_of_sentences(DOCUMENTS)
-    document, b, w = model.document_vectors(batch), model.bias(), model.readout_weight
+    document, b, w = model.units(batch).pooled(), model.bias(), model.readout_weight
     for seed in SEEDS:
-        assert torch.equal(model.document_vectors(batch, torch.Generator().manual_seed(seed)), document)
-        found = model(batch, torch.Generator().manual_seed(seed))
+        assert torch.equal(model.units(batch, torch.Generator().manual_seed(seed)).pooled(), document)
+        found = model(batch, torch.Generator().manual_seed(seed)).logits
         expected = b + (2 * coins(document, seed) * document) @ w.T
         torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
 
@@ -160,7 +153,7 @@ def test_dropped_document_vectors_leave_the_weights_of_attention_and_the_bias(na
 def test_the_dropout_of_documents_is_that_of_words_where_it_is_not_set() -> None:
     batch = documents_of_sentences(DOCUMENTS)
     unset, given = (small("FLANrnn", dropout=0.25, document_dropout=value) for value in (None, 0.25))
-    assert torch.equal(*(model(batch, torch.Generator().manual_seed(1)) for model in (unset, given)))
+    assert torch.equal(*(model(batch, torch.Generator().manual_seed(1)).logits for model in (unset, given)))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +180,7 @@ def test_what_can_come_of_each_dropout_by_hand(name: str, place: str, outcomes: 
             parameter.fill_({"readout_weight": 1.0, "readout_bias": 10.0}.get(part, 0.0))
         model.embedding[:6, 0] = torch.arange(6.0)
     batch = documents_of_sentences([[[1], [3, 5]]])
-    drawn = [model(batch, torch.Generator().manual_seed(seed))[0].tolist() for seed in range(80)]
+    drawn = [model(batch, torch.Generator().manual_seed(seed)).logits[0].tolist() for seed in range(80)]
     assert {first for first, _ in drawn} == {0.0}
     assert sorted({round(second, 9) for _, second in drawn}) == pytest.approx(outcomes, abs=1e-9)
 
@@ -223,8 +216,8 @@ def test_words_see_nothing_beyond_their_sentence(name: str) -> None:
     """Other words in the sentences around change no weight of attention within a sentence."""
     model = small(name)
     assert isinstance(model, HierarchicalClassifier)
-    first = model.word_weights(documents_of_sentences([[[1, 2], [3, 4], [5, 6]], [[7, 8]]]))
-    second = model.word_weights(documents_of_sentences([[[9, 9], [3, 4], [1, 1]], [[7, 8]]]))
+    first = model.word_units(documents_of_sentences([[[1, 2], [3, 4], [5, 6]], [[7, 8]]])).attention_weights
+    second = model.word_units(documents_of_sentences([[[9, 9], [3, 4], [1, 1]], [[7, 8]]])).attention_weights
     assert torch.equal(first[[2, 3, 6, 7]], second[[2, 3, 6, 7]])
     assert (first[[0, 4]] - second[[0, 4]]).abs().min() > 1e-3
 
@@ -232,14 +225,14 @@ def test_words_see_nothing_beyond_their_sentence(name: str) -> None:
 @six_models
 def test_documents_see_nothing_of_each_other(name: str) -> None:
     model = small(name)
-    batch = model(documents_of_sentences(DOCUMENTS))
+    batch = model(documents_of_sentences(DOCUMENTS)).logits
     for row, document in enumerate(DOCUMENTS):
-        alone = model(documents_of_sentences([document]))
+        alone = model(documents_of_sentences([document])).logits
         torch.testing.assert_close(batch[row], alone[0], atol=1e-14, rtol=0)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("FLAN")])
 def test_a_flat_model_reads_on_across_the_ends_of_sentences(name: str) -> None:
     model = small(name)
-    split, whole = (model(documents_of_sentences([document])) for document in ([[1, 2], [3, 4]], [[1, 2, 3, 4]]))
+    split, whole = (model(documents_of_sentences([document])).logits for document in ([[1, 2], [3, 4]], [[1, 2, 3, 4]]))
     assert torch.equal(split, whole)

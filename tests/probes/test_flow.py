@@ -121,7 +121,7 @@ def test_a_split_of_another_corpus_is_refused() -> None:
 def kernel_gradients(model: FlatClassifier, corpus: Corpus, generator: torch.Generator | None) -> dict[str, Tensor]:
     """Through FlatClassifier, hence the fused kernel, in the names of the oracle."""
     batch = corpus.train.batch(torch.arange(len(corpus.train)))
-    F.cross_entropy(model(batch, generator), batch.labels).backward()
+    F.cross_entropy(model(batch, generator).logits, batch.labels).backward()
     names = {
         "embedding": "embedding",
         "attention.context_vector": "V",

@@ -14,8 +14,11 @@ import pytest
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
 from heedful.claims.answer import answer
-from heedful.report.page import Part, Picture, Report, render
-from heedful.report.strips import Example, Piece
+from heedful.figures.picture import Picture
+from heedful.report.html import render_html
+from heedful.report.page import Judged, PageTable, Section
+from heedful.report.page import Page as Shown
+from heedful.report.strips import Example, Piece, Strip
 from heedful.studies.audit import Audit
 
 pytestmark = pytest.mark.xdist_group("report")  # one worker makes the report
@@ -98,7 +101,7 @@ def test_the_page_has_no_code_but_the_slider(html: str, page: Page) -> None:
 
 
 def test_a_page_without_a_slider_has_no_code() -> None:
-    page = Page.of(render(make_report()))
+    page = Page.of(rendered())
     assert page.elements["script"] == 0
     assert ("content", POLICY) in page.attributes
 
@@ -144,50 +147,62 @@ def test_the_audit_leaves_tables_and_figures_beside_the_page(hostile_audit: Audi
     assert len(list((folder / "figures").iterdir())) == 15
 
 
-def make_report(**changes: object) -> Report:
-    verdict = Verdict(
-        claim="C1",
-        statement="Claims <b>this</b>.",
-        decision="no",
-        statistic="share",
-        estimate=Estimate(value=0.25, low=0.125, high=0.5, count=8),
-        threshold=0.9,
-        words="Only a quarter.",
-    )
-    example = Example(
-        attended=[Piece(text="a&b", shade=0.5, note="attention weight 0.500"), Piece(text="\n ")],
-        used=[Piece(text="a&b", shade=-1.0, note="gave -1.000 to the decision")],
-        pushes=[Piece(text="a&b", shade=0.5, note="would push +1.00")],
-        predicted="positive",
-        probability=0.875,
-        label="negative",
-        why="surest mistake",
-        cut=1234,
-    )
+VERDICT = Verdict(
+    claim="C1",
+    statement="Claims <b>this</b>.",
+    decision="no",
+    statistic="share",
+    estimate=Estimate(value=0.25, low=0.125, high=0.5, count=8),
+    threshold=0.9,
+    words="Only a quarter.",
+)
+EXAMPLE = Example(
+    strips=[
+        Strip(
+            name="attention", pieces=[Piece(text="a&b", shade=0.5, note="attention weight 0.500"), Piece(text="\n ")]
+        ),
+        Strip(
+            name="used here",
+            pieces=[Piece(text="a&b", shade=-1.0, note="gave -1.000 to the decision")],
+            signed=True,
+        ),
+        Strip(name="would push", pieces=[Piece(text="a&b", shade=0.5, note="would push +1.00")], signed=True),
+    ],
+    predicted="positive",
+    probability=0.875,
+    label="negative",
+    why="surest mistake",
+    cut=1234,
+)
+PICTURE = Picture(name="one", title="A picture", caption="See.", stem="one", files={"svg": b"<svg></svg>"})
+STRONGEST = PageTable(name="push", title="towards", cells=pd.DataFrame({"token": ["<br>"], "polarity": ["+1.00"]}))
+
+
+def rendered(*sections: Section, **changes: object) -> str:
+    """A page with a verdict, a picture, a table and a text, and with these sections."""
+    usual = [
+        Section(name="verdicts", title="The words", verdicts=[VERDICT]),
+        Section(name="figures", title="Figures", pictures=[PICTURE]),
+        Section(name="tokens", title="Tokens", tables=[STRONGEST]),
+        Section(name="examples", title="Texts", texts=[EXAMPLE]),
+    ]
     values: dict[str, object] = {
-        "title": "a < b",
-        "answer": answer([verdict]),
-        "verdicts": [verdict],
-        "accuracy": Estimate(value=0.8125, low=0.7, high=0.9, count=1600),
-        "baseline": 0.5,
-        "worth": [],
-        "pictures": [Picture(title="A picture", caption="See.", svg="<svg></svg>")],
-        "strongest": {"positive": pd.DataFrame({"token": ["<br>"], "polarity": ["+1.00"]})},
-        "examples": [example],
+        "title": "a < b: can you trust attention",
+        "headline": "In doubt.",
+        "answer": answer([VERDICT]),
+        "sections": [*usual, *sections],
         "notices": ["3 rows left out."],
         "facts": {"Data": {"source": "x.csv", "text_column": None}},
     }
-    return Report(**{**values, **changes})  # type: ignore[arg-type]
+    return render_html(Shown(**{**values, **changes}))  # type: ignore[arg-type]
 
 
 def test_the_numbers_of_a_report_are_on_its_page() -> None:
-    shown = Page.of(render(make_report())).text
+    shown = Page.of(rendered()).text
     assert "C1 Claims <b>this</b>. no Only a quarter." in shown
     assert "share: 0.250 [0.125, 0.500], line at 0.9, 8 tokens" in shown
     assert "Across the corpus, does attention point at the words that decide? not shown The model itself is in" in shown
     assert "explain one decision not shown Do not rest on the words with the largest weights" in shown
-    assert "Test accuracy 81.2 % [70.0, 90.0] on 1,600 texts" in shown
-    assert "always guessing the commonest class would give 50.0 %" in shown
     assert "surest mistake predicted positive (87.5 %) label negative 1,234 more tokens are not shown" in shown
     assert "3 rows left out." in shown
     assert "a < b: can you trust attention" in shown
@@ -195,7 +210,7 @@ def test_the_numbers_of_a_report_are_on_its_page() -> None:
 
 
 def test_shades_are_colours_of_their_strength() -> None:
-    html = render(make_report())
+    html = rendered()
     assert '<span style="background:rgba(230,159,0,0.500)" title="attention weight 0.500">a&amp;b</span>\n ' in html
     assert '<span style="background:rgba(204,121,167,0.800)" title="gave -1.000 to the decision">a&amp;b</span>' in html
     assert '<span style="background:rgba(0,158,115,0.400)" title="would push +1.00">a&amp;b</span>' in html
@@ -211,20 +226,28 @@ def test_a_verdict_without_numbers_has_no_scale() -> None:
         threshold=0.7,
         words="There are too few words to tell.",
     )
-    html = render(make_report(verdicts=[empty], notices=[], examples=[]))
+    html = rendered(sections=[Section(name="one", title="One", verdicts=[empty])], notices=[])
     assert 'class="scale"' not in html
     assert "There are too few words to tell." in html
     assert 'class="notices"' not in html
 
 
-def test_a_part_shows_its_sentence_its_table_and_its_verdicts() -> None:
+def test_a_section_shows_its_sentence_its_table_and_its_note() -> None:
     table = pd.DataFrame({"λ": ["<1>", "10"], "dev accuracy": ["50.0%", "75.0%"]})
-    part = Part(name="advice", title="Which λ?", lead="Take <10>.", tables=[table], note="A note.")
-    whole = Page.of(render(make_report(advice=part, naming="positive: towards <spam>, negative: towards ham")))
+    tables = [PageTable(name="advice", cells=table)]
+    section = Section(name="advice", title="Which λ?", lead="Take <10>.", tables=tables, note="A note.")
+    whole = Page.of(rendered(section))
     assert "Which λ? Take <10>. λ dev accuracy <1> 50.0% 10 75.0% A note." in whole.text
-    assert "Groups of tokens: positive: towards <spam>, negative: towards ham." in whole.text
     assert ("id", "advice") in whole.attributes
+    assert ("href", "#advice") in whole.attributes
     assert ("id", "erasure") not in whole.attributes
+
+
+def test_verdicts_of_several_data_sets_stand_beside_each_other() -> None:
+    judged = [Judged(dataset="<one>", verdicts=[VERDICT]), Judged(dataset="two", verdicts=[])]
+    whole = Page.of(rendered(sections=[Section(name="verdicts", title="Verdicts", judged=judged)]))
+    assert "Claim <one> two C1 Claims <b>this</b>. no 0.250 [0.125, 0.500], line at 0.9 – <one> in words" in whole.text
+    assert "C1 Claims <b>this</b>. no Only a quarter." in whole.text
 
 
 def test_a_line_is_rounded_and_one_is_not_many() -> None:
@@ -238,5 +261,5 @@ def test_a_line_is_rounded_and_one_is_not_many() -> None:
         words="w",
         sides=("runs",),
     )
-    shown = Page.of(render(make_report(verdicts=[verdict]))).text
-    assert "share: 0.750 [0.700, 0.800], line at 0.667, 1 run Is the model" in shown
+    shown = Page.of(rendered(sections=[Section(name="one", title="One", verdicts=[verdict])], facts={})).text
+    assert shown.endswith("share: 0.750 [0.700, 0.800], line at 0.667, 1 run")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from heedful.report.strips import MOST_UNITS, Piece, make_example, pushes_of, telling_instances, word_pieces
+from heedful.report.strips import MOST_UNITS, Example, Piece, make_example, pushes_of, telling_instances
 from heedful.traces import Trace
 from heedful.tracing import WordWeights
 
@@ -36,26 +36,39 @@ def test_the_push_of_several_classes_is_against_the_mean_of_the_others() -> None
     assert pushes_of(trace_of([[5.0, 1.0, 3.0]], offsets=[0, 1], weights=[1.0])).tolist() == [3.0]
 
 
+def strip(example: Example, name: str) -> list[Piece]:
+    return next(list(strip.pieces) for strip in example.strips if strip.name == name)
+
+
 def test_an_example_shades_the_text_as_it_was_written() -> None:
     example = make_example(ONE, 0, TEXT, SPANS, "why")
-    assert example.attended == [
+    assert strip(example, "attention") == [
         Piece(text="So", shade=1.0, note="attention weight 0.500"),
         Piece(text=" "),
         Piece(text="good", shade=0.5, note="attention weight 0.250"),
         Piece(text=",", shade=0.5, note="attention weight 0.250"),
     ]
-    assert [piece.shade for piece in example.used] == [1.0, None, -0.25, 0.0]
-    assert [piece.note for piece in example.used][::2] == ["gave +2.000 to the decision", "gave -0.500 to the decision"]
-    assert [piece.shade for piece in example.pushes] == [1.0, None, -0.5, 0.0]
-    assert [piece.note for piece in example.pushes] == ["would push +4.00", "", "would push -2.00", "would push +0.00"]
+    assert [piece.shade for piece in strip(example, "used here")] == [1.0, None, -0.25, 0.0]
+    assert [piece.note for piece in strip(example, "used here")][::2] == [
+        "gave +2.000 to the decision",
+        "gave -0.500 to the decision",
+    ]
+    assert [piece.shade for piece in strip(example, "would push")] == [1.0, None, -0.5, 0.0]
+    assert [piece.note for piece in strip(example, "would push")] == [
+        "would push +4.00",
+        "",
+        "would push -2.00",
+        "would push +0.00",
+    ]
     assert (example.predicted, example.label, example.why, example.cut) == ("positive", "negative", "why", 0)
     assert example.probability == pytest.approx(1 / (1 + 2.718281828459045**-1.5))
 
 
 def test_words_are_shaded_within_their_sentences() -> None:
     words = WordWeights(spans=SPANS, weights=torch.tensor([0.8, 0.2, 1.0]).double(), sentences=torch.tensor([0, 0, 1]))
-    assert [piece.shade for piece in word_pieces(TEXT, words)] == [1.0, None, 0.25, 1.0]
-    assert word_pieces(TEXT, words)[2] == Piece(text="good", shade=0.25, note="weight within its sentence 0.200")
+    pieces = strip(make_example(ONE, 0, TEXT, SPANS, "why", words), "within sentences")
+    assert [piece.shade for piece in pieces] == [1.0, None, 0.25, 1.0]
+    assert pieces[2] == Piece(text="good", shade=0.25, note="weight within its sentence 0.200")
 
 
 def test_a_long_text_is_cut_and_says_by_how_much() -> None:
@@ -63,7 +76,7 @@ def test_a_long_text_is_cut_and_says_by_how_much() -> None:
     long = trace_of([[0.0, 1.0]] * units, offsets=[0, units], weights=[1 / units] * units)
     spans = torch.arange(units)[:, None] * 2 + torch.tensor([0, 1])
     example = make_example(long, 0, "x " * units, spans, "long")
-    assert len([piece for piece in example.attended if piece.shade is not None]) == MOST_UNITS
+    assert len([piece for piece in strip(example, "attention") if piece.shade is not None]) == MOST_UNITS
     assert example.cut == 7
     assert example.label is None
 

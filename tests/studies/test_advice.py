@@ -172,10 +172,10 @@ def test_work_is_counted_and_not_timed(small_corpus: Corpus) -> None:
     assert tokens * 40 * 100 < MOST_WORK
 
 
-def test_a_summary_is_plain_data(small_corpus: Corpus, tmp_path: Path) -> None:
-    found = recommend_scale(SMALL, Store(tmp_path), corpus=small_corpus, scales=(10.0,))
-    summary = found.summary()
-    assert isinstance(summary["runs"], list)
-    assert [row["penalty"] for row in summary["runs"]] == [0.0, PENALTY]
-    assert (summary["scale"], summary["penalty"]) == (found.scale, found.penalty)
+def test_advice_as_a_section_shows_every_run(small_corpus: Corpus, tmp_path: Path) -> None:
+    advice = recommend_scale(SMALL, Store(tmp_path), corpus=small_corpus, scales=(10.0,))
+    section = advice.section()
+    assert section.lead == advice.words
+    assert section.tables[0].cells["penalty on VᵀW"].tolist() == ["0", f"{PENALTY:g}"]
+    pd.testing.assert_frame_equal(advice.tables()["advice"], advice.table)
     assert combination(10.0, 0.0) == "λ = 10"

@@ -2,6 +2,7 @@
 
 import html
 import io
+import json
 import re
 import shutil
 from pathlib import Path
@@ -12,21 +13,19 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from heedful.analysis.separation import group_measures
 from heedful.analysis.tokens import group_of_class
 from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError
 from heedful.pipeline import Run, run
+from heedful.report.exports import LATEX_ROWS, as_latex, save_table
+from heedful.report.terminal import interval_words, print_page
 from heedful.store import Store
 from heedful.studies import advice as advice_module
-from heedful.studies import audit as module
-from heedful.studies.audit import Audit, audit, left_out_classes, scaling_claims, too_much
-from heedful.studies.audit_page import advice_table, class_naming, strongest_tokens
-from heedful.studies.audit_terminal import print_audit
-from heedful.studies.erasure import erasure_tables
-from heedful.studies.statistics import corpus_statistics
-from heedful.studies.sun2020 import measures
-from heedful.studies.tables import LATEX_ROWS, as_latex, save_table
-from heedful.studies.verdict_lines import interval_words
+from heedful.studies.advice import in_words, scaling_claims, too_much
+from heedful.studies.audit import Audit, audit, class_naming, left_out_classes, strongest_tokens
+from heedful.studies.corpora import corpus_statistics
+from heedful.studies.erase import erase_trace
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from tests.commands import Call
@@ -118,7 +117,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def waiting(small_corpus: Corpus, store: Store) -> tuple[Audit, int]:
     """A first audit, and how many runs it left; every training is too much for other λ to be tried unasked."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_WORK", 0.0)
+        patch.setattr(advice_module, "MOST_WORK", 0.0)
         done = audit(SMALL, store, corpus=small_corpus)
     return done, len(store.finished())
 
@@ -139,7 +138,6 @@ def test_an_audit_judges_the_run_its_erasures_and_the_sweep(examined: Audit) -> 
     assert claims_of(examined)[:6] == ["C1", "C2", "C2b", "C8", "C8b", "C8c"]
     assert claims_of(examined)[-4:] == ["C3", "C4", "C11", "C11b"]
     assert {"S1", "S6", "S9", "S11", "S13"} <= set(claims_of(examined))
-    assert examined.advice is not None
     assert sorted(set(examined.advice.table["scale"])) == [1.0, 10.0, 100.0]
     assert examined.advice.runs[1].path == examined.run.path  # the audited λ is not trained again
 
@@ -166,22 +164,27 @@ def test_where_trainings_are_large_advice_waits_until_it_is_asked_for(
     waiting: tuple[Audit, int], examined: Audit
 ) -> None:
     first, runs = waiting
-    assert first.advice is None
-    assert "more than 0e+00 is done only when --advice asks for it" in first.no_advice
+    assert not first.advice.tried
+    assert "more than 0e+00 is done only when --advice asks for it" in first.advice.words
     assert runs == 1
-    assert examined.advice is not None
-    assert examined.summary()["no_advice"] is None
+    assert examined.advice.tried
+
+
+def test_a_run_that_was_trained_before_its_audit_shows_its_training(small_corpus: Corpus, tmp_path: Path) -> None:
+    run(SMALL, Store(tmp_path), corpus=small_corpus)
+    done = audit(SMALL, Store(tmp_path), corpus=small_corpus, advice=False)
+    assert '<section id="training">' in done.report.read_text(encoding="utf-8")
 
 
 def test_without_advice_or_a_recording_their_parts_are_left_out(small_corpus: Corpus, tmp_path: Path) -> None:
-    run(SMALL, Store(tmp_path), corpus=small_corpus)  # a training that nobody follows
-    done = audit(SMALL, Store(tmp_path), corpus=small_corpus, advice=False)
+    unrecorded = SMALL.change({"record.scores": False})
+    done = audit(unrecorded, Store(tmp_path), corpus=small_corpus, advice=False)
     page = done.report.read_text(encoding="utf-8")
     assert not any(part in page for part in ('<section id="training">', "<script", "script-src"))
-    assert done.advice is None
-    assert done.summary()["advice"] is None
-    assert done.no_advice == "Other λ were not tried: --no-advice was given."
-    assert done.no_advice in page
+    assert not done.advice.tried
+    assert "advice" not in done.summary()["tables"]
+    assert done.advice.words == "Other λ were not tried: --no-advice was given."
+    assert done.advice.words in page
     assert [claim for claim in claims_of(done) if claim[0] == "C"] == ["C1", "C2", "C2b", "C8", "C8b", "C8c"]
 
 
@@ -190,7 +193,7 @@ def test_advice_that_costs_nothing_stays_in_the_report(
     wanted: bool | None, examined: Audit, small_corpus: Corpus, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without advice, and where the training is a large one: its runs are in the store."""
-    monkeypatch.setattr(module, "MOST_WORK", 0.0)
+    monkeypatch.setattr(advice_module, "MOST_WORK", 0.0)
     before = examined.report.read_text(encoding="utf-8")
     again = audit(SMALL, store, corpus=small_corpus, advice=wanted, observers=[lambda _: pytest.fail("a training ran")])
     assert again.summary() == examined.summary()
@@ -206,25 +209,23 @@ def test_advice_whose_runs_are_gone_is_named(
     examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path
 ) -> None:
     other = copied(store, tmp_path / "store")
-    assert examined.advice is not None
     other.remove(examined.advice.runs[0].path.name)
     done = audit(SMALL, other, corpus=small_corpus, advice=False)
     table = done.run.path / "tables" / "advice.csv"
-    assert done.advice is None
-    assert done.no_advice == (
+    assert not done.advice.tried
+    assert done.advice.words == (
         "Other λ were not tried: --no-advice was given. An earlier audit tried them, but 1 of its runs is no longer in "
         f"the store; what it found is kept in {table}."
     )
     assert len(pd.read_csv(table)) == 6
-    assert html.escape(done.no_advice) in done.report.read_text(encoding="utf-8")
-    assert done.summary()["no_advice"] == done.no_advice
+    assert html.escape(done.advice.words) in done.report.read_text(encoding="utf-8")
+    assert done.page.section("advice").lead == done.advice.words
 
 
 def test_advice_without_a_training_that_failed_stays_too(
     examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = copied(store, tmp_path / "store")
-    assert examined.advice is not None
     other.remove(examined.advice.runs[0].path.name)
 
     def diverge(settings: RunSettings, *where: Any, **how: Any) -> Run:
@@ -236,8 +237,6 @@ def test_advice_without_a_training_that_failed_stays_too(
         patch.setattr(advice_module, "run", diverge)
         first = audit(SMALL, other, corpus=small_corpus, advice=True)
     again = audit(SMALL, other, corpus=small_corpus, advice=False)
-    assert first.advice is not None
-    assert again.advice is not None
     pd.testing.assert_frame_equal(again.advice.table, first.advice.table)
     assert again.advice.words.endswith(
         "λ = 1 could not be tried: it is not in the store, and nothing was to be trained."
@@ -248,12 +247,11 @@ def test_an_audit_of_another_run_in_the_same_place_says_nothing_of_the_first(
     examined: Audit, small_corpus: Corpus, store: Store, tmp_path: Path
 ) -> None:
     first = audit(SMALL, store, corpus=small_corpus, out=tmp_path / "page")
-    assert first.advice is not None
     assert first.run == examined.run
     assert (tmp_path / "page" / "tables" / "advice.csv").is_file()
     other = SMALL.change({"training.seed": 1})
     done = audit(other, store, corpus=small_corpus, out=tmp_path / "page", advice=False)
-    assert done.no_advice == "Other λ were not tried: --no-advice was given."
+    assert done.advice.words == "Other λ were not tried: --no-advice was given."
 
 
 TEXTS = [f"{'superb' if row % 2 else 'awful'} film number {row}" for row in range(40)]
@@ -295,7 +293,7 @@ def test_lists_and_data_frames_are_audited(form: str) -> None:
     done = audit(source, "elsewhere", settings=settings, advice=True, workers=2)
     assert done.run.settings.data.source == form
     assert done.run.path.parent == Path("elsewhere")
-    assert done.advice is not None
+    assert done.advice.tried
     assert len(done.advice.table) == 6
     assert not Path("runs").exists()
 
@@ -326,11 +324,11 @@ def test_labels_that_are_noise_leave_nothing_to_explain(tmp_path: Path) -> None:
     corpus = load_corpus((texts, rng.integers(0, 2, 600).tolist()))
     done = audit(SMALL, Store(tmp_path), corpus=corpus, advice=True)
     assert done.answer.headline.startswith("Not shown: the model is not shown to tell the classes apart")
-    assert done.advice is not None
+    assert done.advice.tried
     assert done.advice.scale is None
-    metrics = done.summary()["metrics"]
-    assert isinstance(metrics, dict)
-    assert metrics["majority_accuracy"] == done.majority
+    labels = corpus.test.labels
+    common = int(corpus.train.labels.mode().values)
+    assert done.summary()["metrics"]["majority_accuracy"] == float((labels == common).double().mean())
     assert "M1 The model tells the classes apart better than guessing" in " ".join(
         done.report.read_text(encoding="utf-8").split()
     )
@@ -373,7 +371,7 @@ def test_other_class_names_are_said() -> None:
 def test_the_terminal_shows_claim_decision_and_sentence_together(examined: Audit) -> None:
     assert interval_words(verdict("C1", "yes")) == "(0.500 [0.400, 0.600], line at 0.7; 9 tokens)"
     console = Console(width=100, record=True, file=io.StringIO())
-    print_audit(examined, console)
+    print_page(examined.page, console)
     said = " ".join(console.export_text().split())
     for found in examined.verdicts:
         shown = f"{found.claim} {found.statement} {found.decision} {found.words} {interval_words(found)}"
@@ -382,25 +380,22 @@ def test_the_terminal_shows_claim_decision_and_sentence_together(examined: Audit
         assert f"{question.question} {question.decision} {question.words}" in said
     assert examined.answer.headline in said
     assert examined.erasure.words in said
-    assert examined.advice is not None
     assert examined.advice.words in said
 
 
 def test_report_terminal_and_json_say_the_same(examined: Audit) -> None:
     page = " ".join(re.sub(r"<[^>]+>", " ", examined.report.read_text(encoding="utf-8")).split())
-    rows = examined.summary()["verdicts"]
-    assert isinstance(rows, list)
-    for row in rows:
+    for row in examined.summary()["verdicts"]:
         assert f"{row['claim']} {row['statement']} {row['verdict']} {row['words']}" in html.unescape(page)
-    assert examined.summary()["answer"] == examined.answer.row()
+    assert examined.summary()["answer"] == json.loads(json.dumps(examined.answer.row()))
 
 
 def test_audit_and_erase_print_the_same_numbers(examined: Audit) -> None:
-    tables = erasure_tables(examined.run.trace(), seed=examined.run.settings.training.seed)
+    erased = erase_trace(examined.run.trace(), seed=examined.run.settings.training.seed)
     mine = {found.claim: found for found in examined.erasure.verdicts}
-    assert {found.claim: found for found in tables.judged} == mine
-    both = tables.resting.merge(examined.erasure.summary, on="ranking", suffixes=("", "_audit"))
-    assert len(both) == len(examined.erasure.summary)
+    assert {found.claim: found for _, found in erased.verdicts()} == mine
+    both = erased.tables()["erasure"].merge(examined.erasure.resting, on="ranking", suffixes=("", "_audit"))
+    assert len(both) == len(examined.erasure.resting)
     for column in ("instances", "median_fraction", "attained", "mean_ratio", "lead_taken"):
         pd.testing.assert_series_equal(both[column], both[f"{column}_audit"], check_names=False)
     shares = both.set_index("ranking")["attained"]
@@ -426,7 +421,7 @@ def test_the_table_of_advice_is_in_words() -> None:
             "chosen": [False, True],
         }
     )
-    assert advice_table(table).to_numpy().tolist() == [
+    assert in_words(table).to_numpy().tolist() == [
         ["1", "0", "50.0%", "–", "0.25", ""],
         ["10", "0.001", "75.5%", "0.90 [0.85, 0.95]", "0.10", "recommended"],
     ]
@@ -441,7 +436,7 @@ def test_a_hierarchical_model_is_examined_by_its_sentences(tmp_path: Path) -> No
     assert not {"C8", "C4", "C9"} & set(claims_of(done))
     assert "sentences" in done.erasure.words
     assert set(done.erasure.tables["flips"]["units"]) == {3}
-    assert done.advice is not None
+    assert done.advice.tried
     page = done.report.read_text(encoding="utf-8")
     assert "positive: towards good, negative: towards bad" in page
     assert "within sentences" in page
@@ -455,8 +450,9 @@ def test_a_class_called_neutral_is_measured_like_any_other() -> None:
             "polarity_negative": [3.0, 0.0, 0.0],
             "polarity_neutral": [0.0, 6.0, 0.0],
             "polarity_positive": [0.0, 0.0, 9.0],
+            "attention": [0.0, 0.0, 0.0],
         }
     )
-    found = measures._magnitude(tokens)
+    found = group_measures(tokens)["magnitude"]
     assert found is not None
     assert found.value == 6.0

@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from heedful.claims.erasure import OF_ONE_MODEL
-from heedful.studies.audit_erasure import (
+from heedful.studies.erase import (
     by_decision,
+    decisions_in_words,
     erase_attention,
+    erase_trace,
     erasure_words,
-    shown_decisions,
-    shown_table,
+    resting_in_words,
     summarise,
 )
-from heedful.studies.erasure import erasure_tables
 from heedful.traces import Trace
 
 
@@ -71,7 +71,7 @@ def test_nothing_to_erase_and_nothing_that_flips_are_said() -> None:
     )
     firm = flips_of({"attention": [(0, 2, None)], "random": [(0, 2, None)], "minimum": [(0, 2, None)]})
     assert erasure_words(firm, summarise(firm), "words").startswith("No decision rests on a part of its words")
-    assert shown_table(summarise(firm))["median erased"].tolist() == ["–", "–", "–"]
+    assert resting_in_words(summarise(firm))["median erased"].tolist() == ["–", "–", "–"]
 
 
 def test_decisions_for_each_class_have_a_line_of_their_own() -> None:
@@ -93,7 +93,7 @@ def test_decisions_for_each_class_have_a_line_of_their_own() -> None:
     assert found["lead_taken"].to_dict() == {"a": 1.0, "b": 0.0}
     assert found["median_fraction"].to_dict() == {"a": 0.25, "b": 0.75}
     assert set(by_decision(flips, ("a", "b"), learned=False)["found"]) == {"not shown"}
-    assert shown_decisions(by_decision(flips, ("a", "b"))).iloc[1].tolist() == [
+    assert decisions_in_words(by_decision(flips, ("a", "b"))).iloc[1].tolist() == [
         "b", "25", "20", "75.0%", "25.0%", "0.0%", "0.0%", "no"
     ]  # fmt: skip
 
@@ -131,7 +131,7 @@ def test_renaming_the_classes_changes_no_verdict_of_a_model_without_bias() -> No
         if first.estimate and second.estimate:
             bounds = [(found.value, found.low, found.high) for found in (first.estimate, second.estimate)]
             assert bounds[0] == pytest.approx(bounds[1], abs=1e-12, nan_ok=True)
-    pd.testing.assert_frame_equal(one.summary, other.summary)
+    pd.testing.assert_frame_equal(one.resting, other.resting)
     assert one.words == other.words
 
 
@@ -162,7 +162,7 @@ def test_an_erasure_is_of_all_texts_and_has_its_verdicts() -> None:
     "column", ["median erased", "over half", "weight erased", "is minimal", "× minimum", "lead gone"]
 )
 def test_shown_cells_are_words(column: str) -> None:
-    assert all(isinstance(cell, str) for cell in shown_table(summarise(FLIPS))[column])
+    assert all(isinstance(cell, str) for cell in resting_in_words(summarise(FLIPS))[column])
 
 
 def test_of_a_model_that_learned_nothing_audit_and_erase_say_the_same_of_every_class() -> None:
@@ -176,6 +176,6 @@ def test_of_a_model_that_learned_nothing_audit_and_erase_say_the_same_of_every_c
         bias=[0.0, 0.0],
         labels=torch.randint(0, 2, (100,), generator=draw),
     )
-    audited, erased = erase_attention(trace).decisions, erasure_tables(trace).decisions
+    audited, erased = erase_attention(trace).decisions, erase_trace(trace).tables()["decisions"]
     pd.testing.assert_frame_equal(audited, erased)
     assert set(audited["found"]) == {"not shown"}

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.analysis.separation import matched_separation
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS
-from heedful.claims.scores import matched_separation
 from heedful.studies.calibration import judging
 from heedful.studies.calibration.judging import (
     BEHIND,

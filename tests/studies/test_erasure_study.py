@@ -11,12 +11,14 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from heedful.cli import app
+from heedful.cli.text_views import print_erased
 from heedful.config import RunSettings
 from heedful.errors import UnknownName
 from heedful.models.classifier import Classifier
 from heedful.pipeline import run
+from heedful.report.terminal import print_page
 from heedful.store import Store
-from heedful.studies.erasure import Course, Erasure, erase_text, erasure_tables, print_erasure, print_tables
+from heedful.studies.erase import Course, ErasedText, erase_text, erase_trace
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.traces import Trace
@@ -37,12 +39,13 @@ def test_the_tables_of_a_hand_made_trace() -> None:
     Instance 1 is for class 0: erasing its second unit leaves class 1. Its weights are equal, so attention erases the
     first unit first, and then everything, which leaves the bias: class 0 again.
     """
-    tables = erasure_tables(Trace.from_arrays(**FOREIGN))
-    assert tables.minimum["positions"].tolist() == [[0], [1]]
-    assert tables.flips["attention"]["erased"].tolist()[0] == 1
-    assert tables.flips["attention"]["erased"].isna().tolist() == [False, True]
-    assert tables.flips["margin"]["erased"].tolist() == [1, 1]
-    quality = tables.quality.set_index("ranking")
+    tables = erase_trace(Trace.from_arrays(**FOREIGN)).tables()
+    assert tables["minimum"]["positions"].tolist() == [[0], [1]]
+    assert tables["minimum"]["verified"].all()
+    assert tables["flips-attention"]["erased"].tolist()[0] == 1
+    assert tables["flips-attention"]["erased"].isna().tolist() == [False, True]
+    assert tables["flips-margin"]["erased"].tolist() == [1, 1]
+    quality = tables["quality"].set_index("ranking")
     assert quality.loc["margin", "attained"] == 1.0
     assert quality.loc["attention", "attained"] == 0.5
 
@@ -54,30 +57,30 @@ def test_a_text_loses_its_units_along_every_ranking(small_model: Classifier, sma
         assert sorted(course.order) == list(range(12))
         assert course.erased is None or found.minimum is None or course.erased >= len(found.minimum)
     screen = Console(record=True, width=200, file=io.StringIO())
-    print_erasure(found, screen)
+    print_erased(found, screen)
     assert "minimum" in screen.export_text()
 
 
 def test_what_steers_a_terminal_is_not_printed(reviewer: Classifier) -> None:
     screen = Console(record=True, width=200, file=io.StringIO(), force_terminal=False)
-    print_erasure(erase_text(reviewer, "The [food]\x1b[31m was \u202epoor \udcff. Good."), screen)
+    print_erased(erase_text(reviewer, "The [food]\x1b[31m was \u202epoor \udcff. Good."), screen)
     shown = screen.export_text()
     assert not {"\x1b", "\u202e", "\udcff"} & set(shown)
     assert "words are not in the model's vocabulary" in shown
 
 
-def printed(erasure: Erasure, *, everything: bool = False) -> list[str]:
+def printed(erasure: ErasedText, *, everything: bool = False) -> list[str]:
     screen = Console(record=True, width=10**7, file=io.StringIO())
-    print_erasure(erasure, screen, everything=everything)
+    print_erased(erasure, screen, everything=everything)
     return screen.export_text().splitlines()
 
 
-def long_erasure(erased: int | None) -> Erasure:
+def long_erasure(erased: int | None) -> ErasedText:
     """A thousand units that go from the last to the first."""
     order = list(range(999, -1, -1))
     course = Course(ranking="attention", order=order, erased=erased, flipped_to=None if erased is None else "b")
     units = [f"u{number}" for number in range(1000)]
-    return Erasure(units=units, predicted="a", courses=[course], minimum=[998, 500], minimum_to="b")
+    return ErasedText(units=units, predicted="a", courses=[course], minimum=[998, 500], minimum_to="b")
 
 
 def test_of_a_long_text_what_goes_first_is_shown() -> None:
@@ -114,7 +117,7 @@ def test_the_command_reads_a_foreign_trace_and_writes_every_table(tmp_path: Path
         app, ["erase", "--trace", str(tmp_path / "foreign.parquet"), "--out", str(tmp_path / "out"), "--json"]
     )
     assert done.exit_code == 0, done.output
-    quality = {row["ranking"]: row["attained"] for row in json.loads(done.stdout)["quality"]}
+    quality = {row["ranking"]: row["attained"] for row in json.loads(done.stdout)["tables"]["quality"]}
     assert quality["margin"] == 1.0
     assert pd.read_parquet(tmp_path / "out" / "minimum.parquet")["erased"].tolist() == [1, 1]
     assert (tmp_path / "out" / "flips-attention.tex").is_file()
@@ -156,7 +159,7 @@ def test_the_sentences_of_a_text_leave_it_along_every_ranking(reviewer: Classifi
 
 def test_what_leaves_the_text_is_printed_without_a_minimum(reviewer: Classifier) -> None:
     screen = Console(record=True, width=200, file=io.StringIO())
-    print_erasure(erase_text(reviewer, "The food was poor. It was day 4.", inputs="mask"), screen)
+    print_erased(erase_text(reviewer, "The food was poor. It was day 4.", inputs="mask"), screen)
     shown = screen.export_text()
     assert "what leaves the text (mask)" in shown
     assert "minimum" not in shown
@@ -175,7 +178,7 @@ def test_the_command_compares_words_and_weights_of_a_run(tmp_path: Path) -> None
     said = CliRunner().invoke(app, arguments)
     assert said.exit_code == 0, said.output
     assert "medians over those that both flip" in " ".join(said.stdout.split())
-    table = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["inputs"]
+    table = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["tables"]["inputs"]
     assert [row["equal"] for row in table] == [1.0] * 4
     assert pd.read_csv(tmp_path / "out" / "inputs-delete.csv")["ranking"].tolist() == [r["ranking"] for r in table]
     assert set(pd.read_csv(tmp_path / "out" / "input-flips-delete.csv")["level"]) == {"attention", "delete"}
@@ -200,7 +203,7 @@ def test_half_a_question_is_a_usage_error(arguments: list[str]) -> None:
 def test_tables_can_be_shown_where_nothing_flips() -> None:
     stubborn = Trace.from_arrays(offsets=[0, 1], attention_weights=[1.0], polarity_scores=[[1, 0]], bias=[1, 0])
     screen = Console(record=True, width=120, file=io.StringIO())
-    print_tables(erasure_tables(stubborn), screen)
+    print_page(erase_trace(stubborn), screen)
     assert "Of 1 in all, 1 have one unit only, 0 flip only when everything is erased, or never" in " ".join(
         screen.export_text().split()
     )
@@ -211,4 +214,4 @@ def test_printed_json_has_null_where_there_is_no_number(tmp_path: Path) -> None:
     stubborn.save(tmp_path / "one.safetensors")
     done = CliRunner().invoke(app, ["erase", "--trace", str(tmp_path / "one.safetensors"), "--json"])
     found = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert found["summary"][0]["mean_fraction"] is None
+    assert found["tables"]["summary"][0]["mean_fraction"] is None

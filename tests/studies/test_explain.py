@@ -7,9 +7,9 @@ import pytest
 import torch
 from rich.console import Console
 
+from heedful.cli.text_views import in_stretches, print_explanation, telling
 from heedful.models.classifier import Classifier
-from heedful.studies.excerpts import in_stretches, telling
-from heedful.studies.explain import Explanation, explain, print_explanation
+from heedful.studies.explain import Explanation, explain
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.training.loop import fit

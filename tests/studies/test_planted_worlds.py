@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
+from heedful.analysis.separation import matched_separation, separation
 from heedful.analysis.statistics import area
-from heedful.claims.scores import matched_separation, separation
 from heedful.errors import ConfigError
 from heedful.studies.calibration.judging import population
 from heedful.studies.calibration.planted import attended_share, plant

@@ -1,6 +1,7 @@
 """From a trace to the tables of Serrano & Smith 2019: values by hand, oracles, and the paper's numbers beside ours."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,21 @@ import pytest
 from rich.console import Console
 
 from heedful.analysis.erasure import first_flips, single_erasure
+from heedful.analysis.flips import FLIP_COLUMNS, MEASURED, SINGLE_COLUMNS, TOPS, in_front, measure
 from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.statistics import share
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.config import RunSettings
-from heedful.errors import InputError
 from heedful.files import write_json
+from heedful.papers import serrano2019 as facts
 from heedful.pipeline import Run
+from heedful.report.exports import save_table
+from heedful.report.terminal import print_page
 from heedful.store import FORMAT
-from heedful.studies.erasure import erasure_tables, print_tables
-from heedful.studies.serrano2019 import facts
-from heedful.studies.serrano2019.measures import FLIP_COLUMNS, RANKINGS, TOPS, in_front, measure, measures_of
+from heedful.studies.erase import erase_trace
+from heedful.studies.serrano2019.study import STUDY, measures
 from heedful.studies.serrano2019.tables import (
     quality_table,
-    study_tables,
     summary_table,
     table_2,
     table_2_as_printed,
@@ -32,7 +34,7 @@ from heedful.studies.serrano2019.tables import (
     tail_table,
     wins_table,
 )
-from heedful.studies.tables import save_table
+from heedful.studies.study import Measured, Trial
 from heedful.traces import Trace
 from tests.oracles.random_traces import random_trace
 
@@ -46,11 +48,6 @@ HAND: dict[str, Any] = {
 """Instance 0 is for class 1 by .5·4 + .25·1 − .25·2 and flips without its first unit. Instance 1 is for class 0 and
 flips without its second; attention, tied, takes the first and then everything, which leaves class 0. Instance 2 has one
 unit and flips with it."""
-
-SINGLE_COLUMNS = [
-    "ranking", "instance", "units", "label", "decision", "difference", "divergence_top", "divergence_other",
-    "divergence_difference", "flips_top", "flips_other",
-]  # fmt: skip
 
 
 def rows_of(table: pd.DataFrame, **where: object) -> pd.DataFrame:
@@ -67,18 +64,18 @@ def test_single_erasures_of_a_hand_made_trace() -> None:
     assert attention["units"].tolist() == [3, 2]
     assert attention["decision"].tolist() == [1, 0]
     assert attention["label"].tolist() == [1, 1]
-    assert attention["difference"].tolist() == [0.25, 0.0]
-    assert attention["flips_top"].tolist() == [True, False]
-    assert attention["flips_other"].tolist() == [False, True]
-    assert rows_of(table, ranking="product")["flips_top"].tolist() == [True, True]
-    assert table["flips_other"].dtype == bool
-    assert (table["divergence_difference"] == table["divergence_top"] - table["divergence_other"]).all()
+    assert attention["delta_weight"].tolist() == [0.25, 0.0]
+    assert attention["flip_top"].tolist() == [True, False]
+    assert attention["flip_random"].tolist() == [False, True]
+    assert rows_of(table, ranking="product")["flip_top"].tolist() == [True, True]
+    assert table["flip_random"].dtype == bool
+    assert (table["delta_js"] == table["js_top"] - table["js_random"]).all()
 
 
 def test_flips_of_a_hand_made_trace() -> None:
     table = measure(Trace.from_arrays(**HAND), orders=2)["flips"]
     assert table.columns.tolist() == FLIP_COLUMNS
-    assert tuple(table["ranking"].unique()) == RANKINGS
+    assert tuple(table["ranking"].unique()) == MEASURED
     assert rows_of(table, ranking="random")["order"].tolist() == [0, 0, 0, 1, 1, 1]
     attention, minimum = (rows_of(table, ranking=name) for name in ("attention", "minimum"))
     assert attention["erased"].isna().tolist() == [False, True, False]
@@ -97,10 +94,10 @@ def test_the_frames_are_those_of_the_analyses(seed: int) -> None:
     for name in TOPS:
         rows, whole = rows_of(found["single"], ranking=name), single_erasure(trace, by=name, seed=seed)
         whole = whole[trace.lengths.numpy() > 1].reset_index(drop=True)
-        assert rows["difference"].tolist() == whole["delta_weight"].tolist()
-        assert rows["divergence_difference"].tolist() == whole["delta_js"].tolist()
-        assert rows["flips_top"].tolist() == whole["flip_top"].tolist()
-        assert rows["flips_other"].tolist() == whole["flip_random"].tolist()
+        assert rows["delta_weight"].tolist() == whole["delta_weight"].tolist()
+        assert rows["delta_js"].tolist() == whole["delta_js"].tolist()
+        assert rows["flip_top"].tolist() == whole["flip_top"].tolist()
+        assert rows["flip_random"].tolist() == whole["flip_random"].tolist()
     random = first_flips(trace, by="random", seed=seed, orders=2)
     assert rows_of(found["flips"], ranking="random")["mass"].tolist() == pytest.approx(random["mass"], nan_ok=True)
     sets, rows = minimum_flips(trace), rows_of(found["flips"], ranking="minimum")
@@ -124,36 +121,39 @@ def test_a_trace_of_single_units_has_no_single_erasure() -> None:
 
 
 def test_the_tables_of_a_trace_hold_the_verdicts_that_one_model_can_have() -> None:
-    tables = erasure_tables(random_trace(2, instances=60, longest=8, spread=2.0))
-    assert tuple(verdict.claim for verdict in tables.judged) == OF_ONE_MODEL
-    assert tuple(tables.named()["verdicts"]["claim"]) == OF_ONE_MODEL
+    page = erase_trace(random_trace(2, instances=60, longest=8, spread=2.0))
+    assert tuple(verdict.claim for _, verdict in page.verdicts()) == OF_ONE_MODEL
     screen = Console(record=True, width=240, file=io.StringIO())
-    print_tables(tables, screen)
-    first, said = tables.judged[0], " ".join(screen.export_text().split())
+    print_page(page, screen)
+    (_, first), *_ = page.verdicts()
+    said = " ".join(screen.export_text().split())
     assert f"S1 {first.statement} {first.decision} {first.words}" in said
 
 
 @pytest.fixture(scope="module")
-def frames(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
+def frames(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """Two seeds of one model, called by names that the paper has."""
-    made = []
+    made = {}
     for seed in (0, 1):
         folder = tmp_path_factory.mktemp(f"run{seed}")
         random_trace(seed, instances=30, longest=6, spread=2.0).save(folder / "trace.safetensors")
         metrics = {"test_accuracy": 0.6, "test_accuracy_low": 0.5, "test_accuracy_high": 0.7}
-        settings = RunSettings().change({"training.seed": seed}).model_dump(mode="json")
-        write_json(folder / "manifest.json", {"format": FORMAT, "metrics": metrics, "settings": settings})
-        made.append(({"dataset": "yelp10k", "model": "HANrnn", "seed": seed}, Run(folder)))
-    return measures_of(made)
+        settings = RunSettings().change({"training.seed": seed})
+        values = {"metrics": metrics, "settings": settings.model_dump(mode="json")}
+        write_json(folder / "manifest.json", {"format": FORMAT, **values})
+        made[Trial(dataset="yelp10k", model="HANrnn", settings=settings)] = Run(folder)
+    wanted = {name: replace(one, trials=list(made)) for name, one in measures(STUDY.whole).items() if one.trials}
+    return Measured(wanted, STUDY.whole, {trial.settings: run for trial, run in made.items()})
 
 
-def test_runs_stand_below_each_other_with_their_names_in_front(frames: dict[str, pd.DataFrame]) -> None:
-    assert set(frames) == {"single", "flips", "runs"}
-    for table in frames.values():
+def test_runs_stand_below_each_other_with_their_names_in_front(frames: Measured) -> None:
+    assert set(frames) == {"single", "flips", "runs", "inputs"}
+    for table in (frames[name] for name in ("single", "flips", "runs")):
         assert table.columns.tolist()[:3] == ["dataset", "model", "seed"]
+        assert table.columns.tolist()[3:7] == ["structure", "attention", "encoder", "contextual"]
         assert table["seed"].unique().tolist() == [0, 1]
-    assert frames["single"].columns.tolist()[3:] == SINGLE_COLUMNS
-    assert frames["flips"].columns.tolist()[3:] == FLIP_COLUMNS
+    assert frames["single"].columns.tolist()[7:] == SINGLE_COLUMNS
+    assert frames["flips"].columns.tolist()[7:] == FLIP_COLUMNS
     assert frames["runs"]["instances"].tolist() == [30, 30]
     assert frames["runs"]["test_accuracy_high"].tolist() == [0.7, 0.7]
     expected = measure(random_trace(1, instances=30, longest=6, spread=2.0), seed=1)["flips"]["erased"]
@@ -175,24 +175,24 @@ def test_tables_can_be_made_where_nothing_flips() -> None:
     assert rows_of(table_2(made["single"]), cell="neither")["share"].tolist() == [100.0] * 3
 
 
-def test_no_runs_are_an_error() -> None:
-    with pytest.raises(InputError, match="no run to measure"):
-        measures_of([])
-
-
-def test_every_table_of_the_study_is_made_and_saved(frames: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    tables = study_tables(frames)
-    for name, table in tables.items():
+def test_every_table_of_the_study_is_made_and_saved(frames: Measured, tmp_path: Path) -> None:
+    made: dict[str, pd.DataFrame] = {}
+    for one in STUDY.tables:
+        if set(one.needs) <= {"single", "flips", "runs"}:
+            made |= one.make(frames)
+            assert one.show is not None
+            assert len(one.show(made).cells)
+    for name, table in made.items():
         save_table(table, tmp_path / name)
         assert len(pd.read_parquet(tmp_path / f"{name}.parquet")) == len(table) > 0
-    assert tables["table3"]["paper"].tolist() == [63.0]
-    assert tables["quality"]["seeds"].tolist() == [2] * 5
+    assert made["table3"]["paper"].tolist() == [63.0]
+    assert made["quality"]["seeds"].tolist() == [2] * 5
 
 
 def a_run(counts: tuple[int, int, int, int], seed: int = 0, ranking: str = "attention") -> pd.DataFrame:
     """So many instances in each cell: both, only top, only other, neither."""
     top, other = np.repeat([True, True, False, False], counts), np.repeat([True, False, True, False], counts)
-    table = pd.DataFrame({"ranking": ranking, "flips_top": top, "flips_other": other})
+    table = pd.DataFrame({"ranking": ranking, "flip_top": top, "flip_random": other})
     return in_front({"dataset": "yelp10k", "model": "HANrnn", "seed": seed}, table)
 
 

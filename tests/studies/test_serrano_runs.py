@@ -9,24 +9,25 @@ import pytest
 
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, UnknownName
+from heedful.papers import serrano2019 as facts
 from heedful.pipeline import run
 from heedful.store import Store
-from heedful.studies import runs as shared
-from heedful.studies.serrano2019 import facts
 from heedful.studies.serrano2019 import runs as study_runs
 from heedful.studies.serrano2019.runs import (
     CONFIGURATIONS,
-    DATASETS_DEFAULT,
     EPOCHS,
     MODELS,
     NEAREST,
     QUICK,
-    Cell,
-    Runs,
-    Selection,
+    WHOLE,
+    called,
     configured_as,
-    plan_of,
+    cost,
+    trial,
+    trials,
 )
+from heedful.studies.serrano2019.study import STUDY
+from heedful.studies.study import want
 from heedful.text import synthetic, vectors
 from heedful.text.datasets import DATASETS
 
@@ -48,7 +49,7 @@ def test_the_models_are_those_of_the_paper_in_its_order() -> None:
     ],
 )
 def test_a_model_becomes_settings(model: str, structure: str, encoder: str, patience: int) -> None:
-    settings = Cell(dataset="yelp10k", model=model).settings(3)
+    settings = trial("yelp10k", model, 3).settings
     made, training = settings.model, settings.training
     assert (made.structure, made.encoder, training.patience) == (structure, encoder, patience)
     assert (made.attention, made.attention_bias, made.readout_bias, made.score_scale) == ("additive", True, True, 1.0)
@@ -73,23 +74,21 @@ def test_a_model_becomes_settings(model: str, structure: str, encoder: str, pati
 def test_a_corpus_of_the_paper_has_the_values_of_its_appendix(
     corpus: str, model: str, dropouts: tuple[float, float, float], rate: float
 ) -> None:
-    settings = Cell(dataset=corpus, model=model).settings()
+    settings = trial(corpus, model).settings
     made = settings.model
     assert (made.dropout, made.sentence_dropout, made.logit_dropout) == dropouts
     assert (settings.training.learning_rate, settings.training.batch_size, settings.training.epochs) == (rate, 64, 60)
 
 
 def test_a_sample_has_the_values_of_its_corpus_but_a_larger_rate_and_fewer_epochs() -> None:
-    whole, sample = (Cell(dataset=name, model="FLANrnn").settings() for name in ("amazon", "amazon-multi"))
+    whole, sample = (trial(name, "FLANrnn").settings for name in ("amazon", "amazon-multi"))
     assert sample.model == whole.model
     changed = {"learning_rate": study_runs.SAMPLE_RATE, "epochs": EPOCHS["amazon-multi"]}
     assert sample.training == whole.training.model_copy(update=changed)
 
 
 def test_every_data_set_has_a_corpus_of_the_paper() -> None:
-    assert {
-        name: configured_as(name) for name in (*DATASETS_DEFAULT, "imdb-ratings", "pl-scale", "agnews", "yelp")
-    } == {
+    assert {name: configured_as(name) for name in (*WHOLE.datasets, "imdb-ratings", "pl-scale", "agnews", "yelp")} == {
         "yelp10k": "yelp",
         "amazon-multi": "amazon",
         "yahoo-1k": "yahoo",
@@ -99,28 +98,24 @@ def test_every_data_set_has_a_corpus_of_the_paper() -> None:
         "yelp": "yelp",
     }
     assert configured_as("my reviews.csv") == "yahoo"
-    assert Cell(dataset="my reviews.csv", model="HANrnn").settings().data.min_count == 5
+    assert trial("my reviews.csv", "HANrnn").settings.data.min_count == 5
     assert set(NEAREST) | set(EPOCHS) <= set(DATASETS)
 
 
-def test_the_selection_has_every_cell_once_per_seed() -> None:
-    selection = Selection(seeds=2)
-    assert len(selection.cells()) == 18
-    assert len(set(selection.settings())) == 36
-    assert selection.cells()[0] == Cell(dataset="yelp10k", model="HANrnn")
-    assert selection.cells()[0].title == "yelp10k (HANrnn)"
-    assert Cell(dataset="yelp", model="FLANconv").title == "Yelp (FLANconv)"
+def test_the_selection_has_every_model_on_every_data_set_once_per_seed() -> None:
+    wanted = trials(replace(WHOLE, seeds=2))
+    assert len({one.settings for one in wanted}) == 36
+    assert (wanted[0].dataset, wanted[0].model) == ("yelp10k", "HANrnn")
+    assert wanted[1].columns["seed"] == 1
+    assert (called("yelp"), called("yelp10k"), called("a/my.csv")) == ("Yelp", "yelp10k", "my.csv")
 
 
 def test_the_quick_selection_has_every_model_and_few_epochs() -> None:
-    settings = QUICK.settings()
+    settings = [one.settings for one in trials(QUICK)]
     assert len({one.model for one in settings}) == 6
     assert {one.data.source for one in settings} == {"yahoo-1k"}
     assert {one.training.epochs for one in settings} == {15}
-
-
-def test_a_cap_never_raises_the_epochs() -> None:
-    assert Cell(dataset="yelp10k", model="HANrnn", epochs=500).settings().training.epochs == EPOCHS["yelp10k"]
+    assert trial("yelp10k", "HANrnn", quick=True).settings.training.epochs == EPOCHS["yelp10k"]  # never more
 
 
 @pytest.mark.parametrize(
@@ -129,26 +124,19 @@ def test_a_cap_never_raises_the_epochs() -> None:
         ({"datasets": ("yelp10",)}, "There is no data set 'yelp10'. Did you mean 'yelp10k'?"),
         ({"models": ("HANrn",)}, "There is no model 'HANrn'. Did you mean 'HANrnn'?"),
         ({"seeds": 0}, "A study needs at least one seed, not 0."),
-        ({"epochs": 0}, "A model is trained for at least one epoch, not 0."),
+        ({"models": ()}, "A study needs at least one data set and one model"),
     ],
 )
 def test_what_cannot_be_run_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises((UnknownName, ConfigError)) as caught:
-        replace(Selection(), **changes)  # type: ignore[arg-type]
+        want(STUDY, **changes)  # type: ignore[arg-type]
     assert message in str(caught.value)
 
 
-def test_long_runs_come_first_and_each_once() -> None:
-    settings = Selection().settings()
-    plan = plan_of("study", [*settings, *settings])
-    assert len(plan) == 18
-    assert (plan.runs[0].data.source, plan.runs[0].model.encoder) == ("yelp10k", "gru")
-    assert (plan.runs[-1].data.source, plan.runs[-1].model.encoder) == ("yahoo-1k", "none")
-
-
-def test_nothing_to_run_is_refused() -> None:
-    with pytest.raises(ConfigError, match="There is nothing to run"):
-        shared.plan_of("study", [], lambda _settings: 0)
+def test_long_runs_come_first() -> None:
+    wanted = sorted([one.settings for one in trials(WHOLE)], key=cost, reverse=True)
+    assert (wanted[0].data.source, wanted[0].model.encoder) == ("yelp10k", "gru")
+    assert (wanted[-1].data.source, wanted[-1].model.encoder) == ("yahoo-1k", "none")
 
 
 @pytest.fixture
@@ -164,20 +152,18 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_six_models_are_trained_and_found_again(tmp_path: Path) -> None:
     corpus = synthetic.binary(name="tiny", seed=0, size=60)
     store = Store(tmp_path)
-    selection = Selection(datasets=("yahoo-1k",), epochs=1)
-    made = Runs([run(settings, store, corpus=corpus) for settings in selection.settings()])
-    assert made.has(selection.cells())
-    for cell in selection.cells():
-        (found,) = made.of_cell(cell, seeds=3)
-        assert found.settings == cell.settings()
-        trace = found.trace()
+    for wanted in trials(QUICK):
+        settings = wanted.settings.change({"training.epochs": 1})
+        made = run(settings, store, corpus=corpus)
+        assert run(settings, store, corpus=corpus) == made
+        assert made.settings == settings
+        trace = made.trace()
         assert (trace.bias != 0).any()
         assert len(trace) == len(corpus.test)
-    assert not made.has([Cell(dataset="yahoo-1k", model="HANrnn")])  # its epochs are not the quick ones
     assert len(list((tmp_path / ".vectors").iterdir())) == 1  # six models, one training of word2vec
 
 
 def test_settings_survive_a_file(tmp_path: Path) -> None:
-    settings = Cell(dataset="imdb-ratings", model="HANrnn").settings(1)
+    settings = trial("imdb-ratings", "HANrnn", 1).settings
     settings.write(tmp_path / "run.toml")
     assert RunSettings.read(tmp_path / "run.toml") == settings

@@ -14,14 +14,12 @@ import pytest
 
 from heedful import cli
 from heedful.claims.erasure import CLAIMS
-from heedful.errors import ConfigError, UnknownName
+from heedful.errors import UnknownName
+from heedful.papers.serrano2019 import MODELS
 from heedful.pipeline import Run
-from heedful.studies.runs import Runs
-from heedful.studies.serrano2019.catalogue import CATALOGUE, figures_of, models_of
-from heedful.studies.serrano2019.facts import MODELS
-from heedful.studies.serrano2019.page import attained, fractions
-from heedful.studies.serrano2019.runs import Selection
-from heedful.studies.serrano2019.study import Request, tabulate
+from heedful.studies.serrano2019.study import STUDY
+from heedful.studies.serrano2019.tables import attained_in_words, fractions_in_words
+from heedful.studies.study import tabulate, want
 from tests.covering import covers
 
 TRAINED = ("HANnoenc", "FLANnoenc")
@@ -101,7 +99,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 @covers(study=("serrano2019",))
 def test_the_command_says_where_everything_is(place: Place) -> None:
     assert place.said["page"] == str(place.study / "study.html")
-    assert set(place.said["figures"]) == set(figures_of(TRAINED)) == {*map(str, range(6, 14)), "minimum"}
+    assert set(place.said["figures"]) == {*map(str, range(6, 14)), "minimum"}
     assert all(Path(path).is_file() for path in place.said["figures"].values())
     assert [row["claim"] for row in place.said["verdicts"]] == [claim.name for claim in CLAIMS]
     assert place.said["failed"] == place.said["missing_figures"] == []
@@ -199,12 +197,12 @@ def test_what_is_there_is_not_computed_again(place: Place) -> None:
 
 
 def test_runs_that_are_missing_leave_their_panels_and_figures_out(place: Place) -> None:
-    selection = Selection(datasets=(str(place.file),), models=("HANrnn", "HANnoenc"))
-    runs = Runs(Run(path) for path in place.runs())
-    study = tabulate(Request(selection=selection, figures=("9", "4")), runs, place.folder / "part")
-    assert [one.figure.name for one in study.drawn] == ["9"]
+    wanted = want(STUDY, figures=["9", "4"], datasets=[str(place.file)], models=["HANrnn", "HANnoenc"])
+    runs = {one.settings: one for one in map(Run, place.runs())}
+    study = tabulate(STUDY, wanted, runs, place.folder / "part")
+    assert [one.name for one in study.page.pictures()] == ["9"]
     assert study.missing == ("4",)
-    assert study.notices() == ["Figure 4 is not drawn: it needs runs that failed."]
+    assert study.page.notices == ["Figure 4 is not drawn: it needs runs that failed."]
     assert set(study.tables["quality"]["model"]) == {"HANnoenc"}
 
 
@@ -234,27 +232,32 @@ def test_an_unknown_data_set_and_paper_are_answered_with_the_nearest(tmp_path: P
 
 
 def test_every_figure_of_the_paper_is_there_with_its_words() -> None:
-    assert list(CATALOGUE) == [*map(str, range(3, 14)), "minimum"]
-    for figure in CATALOGUE.values():
+    figures = {figure.name: figure for figure in STUDY.figures}
+    assert list(figures) == [*map(str, range(3, 14)), "minimum"]
+    for figure in figures.values():
         assert figure.caption.endswith(".")
         assert figure.see.endswith(".")
         assert set(figure.models) <= set(MODELS)
-    assert CATALOGUE["5"].models == ("HANrnn", "FLANrnn", "FLANconv")
-    assert models_of("6", ("FLANrnn", "FLANnoenc")) == ("FLANnoenc",)
+    assert figures["5"].models == ("HANrnn", "FLANrnn", "FLANconv")
+
+
+def models_of(**asked: Any) -> set[str]:
+    """The models that must be run for what is asked."""
+    wanted = want(STUDY, **asked)
+    measures = STUDY.measures(wanted.selection)
+    return {trial.model for name in wanted.measures(STUDY) for trial in measures[name].trials}
 
 
 def test_figures_run_only_what_they_show() -> None:
-    assert {cell.model for cell in Request(figures=("3",)).cells()} == {"HANrnn"}
-    assert {cell.model for cell in Request(figures=("3", "6")).cells()} == {"HANrnn", "HANnoenc", "FLANnoenc"}
-    assert Request(tables=("1",)).settings() == []
-    assert len(Request(tables=("3",), selection=Selection(seeds=2)).settings()) == 2 * 3 * 6
+    assert models_of(figures=["3"]) == {"HANrnn"}
+    assert models_of(figures=["3", "6"]) == {"HANrnn", "HANnoenc", "FLANnoenc"}
+    assert models_of(tables=["1"]) == set()
+    assert models_of(tables=["3"], figures=["3"]) == set(MODELS)
 
 
-def test_a_request_for_nothing_or_for_the_unknown_is_refused() -> None:
-    with pytest.raises(ConfigError, match="Nothing of the study is asked for"):
-        Request()
+def test_the_unknown_is_refused() -> None:
     with pytest.raises(UnknownName, match=r"There is no figure '2'\."):
-        Request(figures=("2",))
+        want(STUDY, figures=["2"])
 
 
 def test_cells_of_the_page_are_words() -> None:
@@ -264,9 +267,9 @@ def test_cells_of_the_page_are_words() -> None:
         for name, median in (("minimum", 0.1), ("random", float("nan")))
         for convention in ("own", "common")
     ]
-    assert fractions(pd.DataFrame(rows)).to_dict("records") == [
+    assert fractions_in_words(pd.DataFrame(rows)).to_dict("records") == [
         {"dataset": "yelp10k", "model": "HANrnn", "convention": kind, "random": "–", "minimum": "0.10 / 12 %"}
         for kind in ("own", "common")
     ]
     quality = pd.DataFrame([{**keys, "ranking": "attention", "attained": 0.257, "mean_ratio": 3.456}])
-    assert attained(quality)["attention"].tolist() == ["26 % / 3.46"]
+    assert attained_in_words(quality)["attention"].tolist() == ["26 % / 3.46"]

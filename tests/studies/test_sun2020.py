@@ -4,23 +4,25 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from heedful.claims import CLAIMS
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, UnknownName
+from heedful.papers.sun2020 import SCALES
 from heedful.pipeline import run
+from heedful.report.exports import as_markdown
 from heedful.store import Store
 from heedful.studies.advice import PENALTY, class_parting, recommend_scale
+from heedful.studies.study import STUDIES, Material, Reproduced, Selection, Study, find_study, reproduce, want
 from heedful.studies.sun2020 import runs as study_runs
-from heedful.studies.sun2020.catalogue import CATALOGUE, figures_on
-from heedful.studies.sun2020.runs import MODELS, NAMES, QUICK, Cell, Runs, Selection, plan_of
-from heedful.studies.sun2020.study import Request, Study, reproduce
-from heedful.studies.sun2020.table2 import as_markdown, as_printed, summary_words, table_2
-from heedful.studies.sun2020_facts import SCALES
+from heedful.studies.sun2020.runs import MODELS, NAMES, Cell, cost, table_trials
+from heedful.studies.sun2020.study import STUDY
+from heedful.studies.sun2020.tables import accuracies, as_printed, show_table_2, summary_words, table_2
 from heedful.text.corpus import Corpus
 from tests.covering import covers
 
@@ -48,25 +50,31 @@ def file(small_corpus: Corpus, tmp_path: Path) -> str:
     return str(path)
 
 
+def planned(study: Study, **asked: Any) -> list[RunSettings]:
+    """The runs that are needed for what is asked."""
+    wanted = want(study, **asked)
+    measures = study.measures(wanted.selection)
+    return [trial.settings for name in wanted.measures(study) for trial in measures[name].trials]
+
+
 def test_the_full_table_has_the_papers_cells() -> None:
-    cells = Selection().cells()
-    assert len(cells) == len(NAMES) * len(MODELS) * len(SCALES) == 112
-    assert len(set(Selection(seeds=2).settings())) == 224
+    assert len(planned(STUDY, tables=["2"])) == len(NAMES) * len(MODELS) * len(SCALES) == 112
+    assert len(set(planned(STUDY, tables=["2"], seeds=2))) == 224
 
 
 def test_a_cell_becomes_the_papers_settings() -> None:
-    settings = Cell(dataset="sst", model="DP-L", scale=20.0).settings(3)
+    settings = Cell(dataset="sst", model="DP-L", scale=20.0).trial(3).settings
     assert (settings.model.encoder, settings.model.hidden_size, settings.training.patience) == ("lstm", 100, 5)
     assert (settings.model.score_scale, settings.training.seed) == (20.0, 3)
     assert settings.training.weight_decay > 0
-    assert Cell(dataset="sst", model="DP", scale=20.0).settings().training.weight_decay == 0
+    assert Cell(dataset="sst", model="DP", scale=20.0).trial().settings.training.weight_decay == 0
 
 
 def test_long_runs_come_first() -> None:
-    plan = plan_of("study", Selection(scales=(10.0,)).settings())
-    assert plan.runs[0].data.source == "imdb"
-    assert plan.runs[0].model.encoder == "lstm"
-    assert len(plan) == 16
+    wanted = sorted(planned(STUDY, tables=["2"], scales=[10.0]), key=cost, reverse=True)
+    assert wanted[0].data.source == "imdb"
+    assert wanted[0].model.encoder == "lstm"
+    assert len(wanted) == 16
 
 
 @pytest.mark.parametrize(
@@ -81,52 +89,59 @@ def test_long_runs_come_first() -> None:
 )
 def test_what_cannot_be_run_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises((UnknownName, ConfigError)) as caught:
-        replace(Selection(), **changes)  # type: ignore[arg-type]
+        want(STUDY, **changes)  # type: ignore[arg-type]
     assert message in str(caught.value)
 
 
 def test_an_unknown_figure_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match=r"There is no figure 'S29'\. Did you mean"):
-        Request(figures=("S29",))
+        want(STUDY, figures=["S29"])
 
 
-def test_a_request_for_nothing_is_refused() -> None:
-    with pytest.raises(ConfigError, match="Nothing of the study is asked for"):
-        Request()
+def test_every_study_is_listed_and_declares_its_parts() -> None:
+    """What a study declares fits together: names are there once, and every part's measures exist."""
+    for name in STUDIES:
+        study = find_study(name)
+        assert study.name == name
+        everything = want(study)
+        assert set(everything.measures(study)) <= set(study.measures(study.whole))
+        assert {one.name for one in everything.tables} == {one.name for one in study.tables}
+        assert [one.name for one in everything.figures] == [one.name for one in study.figures]
+        assert len({one.name for one in study.figures}) == len(study.figures)
+        judged = {table for scope in study.scopes(study.whole) for table in scope.tables}
+        for claim in study.claims:
+            assert CLAIMS[claim].table in judged
 
 
 def test_every_figure_of_paper_and_supplement_is_there_with_its_words() -> None:
-    wanted = [*map(str, range(2, 6)), *(f"S{number}" for number in range(1, 29))]
-    assert list(CATALOGUE)[: len(wanted)] == wanted
-    for figure in CATALOGUE.values():
+    wanted = [*map(str, range(2, 6)), *(f"S{number}" for number in range(1, 29)), "time"]
+    assert [figure.name for figure in STUDY.figures] == wanted
+    for figure in STUDY.figures:
         assert figure.caption
         assert figure.see.endswith(".")
-        assert bool(figure.cells) != bool(figure.recordings)
 
 
 def test_figures_run_only_what_they_show() -> None:
-    request = Request(figures=("S13", "S16"))
-    assert request.settings() == [Cell(dataset="sst", model="DP-L", scale=10.0).settings()] * 2
-    assert set(figures_on(("sst",), synthetic=False)) == {"4", "5", "S13", "S14", "S15", "S16"}
+    cell = Cell(dataset="sst", model="DP-L", scale=10.0).trial().settings
+    assert set(planned(STUDY, figures=["S13", "s16"])) == {cell}
+    on_sst = want(STUDY, figures=["all"], datasets=["sst"]).figures
+    assert {figure.name for figure in on_sst} == {"4", "5", "S13", "S14", "S15", "S16"}
 
 
 def test_the_quick_study_is_small() -> None:
-    request = Request(selection=QUICK, table=True, claims=True)
-    plan = plan_of("quick", request.settings())
-    assert {settings.data.source for settings in plan.runs} == {"sst"}
-    assert len(plan) == 3 * (5 + 3)
+    runs = {one for one in planned(STUDY, quick=True, tables=["2"], claims=True) if one.record.flow is None}
+    assert {settings.data.source for settings in runs} == {"sst"}
+    assert len(runs) == 3 * (5 + 3)
 
 
 @pytest.mark.usefixtures("tiny")
 def test_the_table_of_two_runs_beside_the_paper(small_corpus: Corpus, tmp_path: Path) -> None:
     selection = Selection(datasets=("sst",), models=("DP", "AD"), scales=(10.0,), seeds=2)
-    store = Store(tmp_path)
-    wanted = [settings for settings in selection.settings() if settings.model.attention == "dot"]
-    found = Runs([run(settings, store, corpus=small_corpus) for settings in wanted])
-    table = table_2(found, selection)
-    (row,) = table.to_dict("records")
-    accuracies = [100 * run.metrics["test_accuracy"] for run in found.values()]
-    assert row["accuracy"] == pytest.approx(sum(accuracies) / 2)
+    trials = [trial for trial in table_trials(selection) if trial.model == "DP"]
+    runs = [(trial, run(trial.settings, Store(tmp_path), corpus=small_corpus)) for trial in trials]
+    (row,) = table_2(accuracies(Material(selection=selection, runs=runs))).to_dict("records")
+    values = [100 * one.metrics["test_accuracy"] for _, one in runs]
+    assert row["accuracy"] == pytest.approx(sum(values) / 2)
     assert (row["dataset"], row["model"], row["seeds"], row["paper"]) == ("SST", "DP", 2, 82.2)
     assert row["difference"] == pytest.approx(row["accuracy"] - 82.2)
     assert row["outside"] == (not row["low"] <= 82.2 <= row["high"])
@@ -151,7 +166,9 @@ def test_the_table_is_printed_as_in_the_paper_with_marks() -> None:
 
 
 def test_markdown_escapes_pipes_and_explains_the_interval() -> None:
-    text = as_markdown(hand_made())
+    table = hand_made()
+    shown = show_table_2({"table2": table, "table2-as-printed": as_printed(table)})
+    text = as_markdown(shown.cells, shown.note)
     assert r"| my\|file | 10 | 50.0 [40.0, 60.0] | – |" in text
     assert "over the test texts (Wilson)" in text
 
@@ -164,30 +181,29 @@ def test_the_summary_counts_cells_inside_the_interval() -> None:
 
 
 @pytest.fixture
-def small_study(tiny: Mapping[str, Mapping[str, object]], file: str, tmp_path: Path) -> Study:
+def small_study(tiny: Mapping[str, Mapping[str, object]], file: str, tmp_path: Path) -> Reproduced:
     """A study of a user's own file, in the paper's manner."""
-    selection = Selection(datasets=(file,), models=tuple(tiny)[:2], scales=(1.0, 10.0, 100.0, 10000.0))
-    selection = replace(selection, slow_models_at=(10.0,))
-    request = Request(selection=selection, table=True, claims=True)
-    return reproduce(request, Store(tmp_path / "store"), tmp_path / "study", workers=1)
+    chosen = {"datasets": [file], "models": tuple(tiny)[:2], "scales": [1.0, 10.0, 100.0, 10000.0], "seeds": 1}
+    wanted = want(STUDY, tables=["2"], claims=True, quick=True, **chosen)  # type: ignore[arg-type]
+    return reproduce(STUDY, wanted, Store(tmp_path / "store"), tmp_path / "study", workers=1)
 
 
 @covers(study=("sun2020",))
-def test_other_data_get_the_same_analysis(small_study: Study) -> None:
+def test_other_data_get_the_same_analysis(small_study: Reproduced) -> None:
     study = small_study
     assert study.failures == ()
-    assert len(study.table) == 5
-    assert study.table["paper"].isna().all()
-    assert study.verdicts()["claim"].tolist() == [
+    assert len(study.tables["table2"]) == 5
+    assert study.tables["table2"]["paper"].isna().all()
+    assert [verdict.claim for _, verdict in study.page.verdicts()] == [
         "C1", "C2", "C3", "C4", "C4b", "C4c", "C8", "C8b", "C9", "C9b", "C11", "C11b", "C12",
     ]  # fmt: skip
-    page = study.page.read_text(encoding="utf-8")
+    page = study.page.places["page"].read_text(encoding="utf-8")
     assert "small.jsonl" in page
     assert "http://" not in page
     assert "https://" not in page
     for name in ("table2.csv", "table2.tex", "table2.md", "table2-as-printed.csv", "measures.parquet", "verdicts.csv"):
         assert (study.out / "tables" / name).is_file()
-    assert json.loads(json.dumps(study.summary()))["table"][0]["paper"] is None
+    assert json.loads(json.dumps(study.summary()))["tables"]["table2"][0]["paper"] is None
 
 
 def test_parting_is_the_largest_between_two_classes() -> None:
@@ -215,6 +231,6 @@ def test_advice_refuses_a_scale_of_zero(small_corpus: Corpus, tmp_path: Path) ->
 
 def test_importing_the_command_loads_nothing_heavy() -> None:
     heavy = "('torch', 'pandas', 'matplotlib')"
-    code = f"import sys, heedful.commands.reproduce; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, heedful.cli; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,53 +1,50 @@
 """The synthetic part of Sun & Lu 2020 on a small scale: recordings are made once, tables and figures follow."""
 
-from pathlib import Path
+from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
-from heedful.errors import UnknownName
+from heedful.config import RunSettings
+from heedful.pipeline import read_corpus, run
+from heedful.report.timeline import CONTENT_POLICY
 from heedful.store import Store
-from heedful.studies.sun2020 import recording as recording_module
+from heedful.studies.study import Reproduced, reproduce, want
+from heedful.studies.sun2020 import study as study_module
 from heedful.studies.sun2020 import synthetic
-from heedful.studies.sun2020.recording import PlantedSettings, Recording, RecordingSettings, record
-from heedful.studies.sun2020.synthetic import plan
-from heedful.studies.sun2020.synthetic_figures import FIGURES, figures
-from heedful.studies.sun2020.synthetic_tables import (
-    CLAIM_TABLES,
-    TABLE_SETS,
-    attention_gap,
-    claim_tables,
-    gap_courses,
-    loss_table,
-    published_tables,
-    settling_times,
-)
+from heedful.studies.sun2020.study import CLAIMED, DRAWN, PUBLISHED, STUDY
+from heedful.studies.sun2020.synthetic import Planted, Recording, plan
+from heedful.studies.sun2020.tables import attention_gap, gap_courses, loss_table, settling_times
 from tests.covering import covers
 
 
-def small(settings: RecordingSettings) -> RecordingSettings:
+def small(settings: RunSettings) -> RunSettings:
     """The same training on few texts, for a moment."""
-    values = settings.model_dump()
-    values["data"]["size"] = 400
-    values["training"] |= {"epochs": 2}
-    values["model"] |= {"embedding_size": 8, "hidden_size": 8}
-    return RecordingSettings.of(values | {"every": 2, "pairs": 3})
+    return settings.change(
+        {
+            "data.source": replace(Planted.of(settings.data.source), size=400).source,
+            "training.epochs": 2,
+            "model.embedding_size": 8,
+            "model.hidden_size": 8,
+            "record.flow": 2,
+            "record.pairs": 3,
+        }
+    )
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store(tmp_path_factory.mktemp("store"))
-
-
-@pytest.fixture(scope="module")
-def found(store: Store) -> dict[str, list[Recording]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Recording]]:
     """Every set of the plan, two seeds each, small."""
+    store, corpus_of = Store(tmp_path_factory.mktemp("store")), lru_cache(None)(read_corpus)
     sets = {name: [small(settings) for settings in wanted[:2]] for name, wanted in plan(quick=True).items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("heedful.text.synthetic.HELD_OUT_SIZE", 60)  # most of the time would go into making texts
-        return {name: record(store, wanted, workers=1) for name, wanted in sets.items()}
+        return {
+            name: [Recording(run(one, store, corpus=corpus_of(RunSettings(data=one.data)))) for one in wanted]
+            for name, wanted in sets.items()
+        }
 
 
 def test_the_recipe_is_the_paper_s() -> None:
@@ -76,7 +73,22 @@ def test_the_recipe_is_the_paper_s() -> None:
         }
         == settings.training.model_dump()
     )
-    assert settings.data == PlantedSettings(classes=2, noise=0.0, positive_share=0.5, size=12_000)
+    assert Planted.of(settings.data.source) == Planted(classes=2, noise=0.0, positive_share=0.5, size=12_000)
+    assert settings.record.flow == 5 * 60
+
+
+@pytest.mark.parametrize(
+    ("data", "source"),
+    [
+        (Planted(), "synthetic:"),
+        (Planted(noise=0.05, size=400), "synthetic:noise=0.05,size=400"),
+        (Planted(positive_share=0.9), "synthetic:positive_share=0.9"),
+        (Planted(classes=3), "synthetic:classes=3"),
+    ],
+)
+def test_a_planted_corpus_is_a_source_and_back(data: Planted, source: str) -> None:
+    assert data.source == source
+    assert Planted.of(source) == data
 
 
 def test_a_quick_recording_covers_the_same_time_of_gradient_flow() -> None:
@@ -105,7 +117,8 @@ def test_what_a_recording_holds(found: dict[str, list[Recording]]) -> None:
     assert len(pairs) == 3 * 6 * 3
     rate = recording.settings.training.learning_rate
     assert model["time"].tolist() == pytest.approx([step * rate / (0.015 * 60) for step in (1, 2, 4)])
-    assert set(recording.facts) == {"train_accuracy", "test_accuracy"}
+    assert set(recording.table("accuracy")) == {"train_accuracy", "test_accuracy"}
+    assert len(recording.table("history")) == 2
 
 
 def test_the_last_scores_are_those_of_the_last_step_not_of_the_best_epoch(found: dict[str, list[Recording]]) -> None:
@@ -128,50 +141,57 @@ def test_only_the_affine_recording_has_dot_products_of_hidden_vectors(found: dic
     assert "omega_hidden" not in found["data-1"][0].table("pairs")
 
 
-def test_a_recording_is_made_once(
-    store: Store, found: dict[str, list[Recording]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_settings: RecordingSettings) -> None:
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr(recording_module, "_watch_training", refuse)
-    wanted = [recording.settings for recording in found["data-1"]]
-    assert record(store, wanted) == found["data-1"]
-    with pytest.raises(AssertionError, match="trained again"):
-        record(store, [small(synthetic.recipe(seed=9))])
-
-
-def test_a_recording_that_failed_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording_module, "_watch_training", lambda _settings: ({"model": "no table"}, {}))
-    with pytest.raises(AttributeError):
-        record(Store(tmp_path), [small(synthetic.recipe())])
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
-def test_what_another_process_finished_in_the_meantime_is_taken(
-    store: Store, found: dict[str, list[Recording]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recording_module, "_watch_training", None)
-    recording = found["data-2"][0]
-    assert recording_module._record_one(store.root, recording.settings) == recording
+@pytest.fixture(scope="module")
+def small_study(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
+    """All figures and claims on made data, from small trainings that a sweep runs."""
+    folder = tmp_path_factory.mktemp("study")
+    small_plan = {name: tuple(map(small, wanted[:2])) for name, wanted in plan(quick=True).items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study_module, "plan", lambda **_options: small_plan)
+        patch.setattr("heedful.text.synthetic.HELD_OUT_SIZE", 60)
+        wanted = want(STUDY, quick=True, figures=["all"], claims=True)
+        made = [table for table in wanted.tables if table.name == "synthetic"]
+        figures = [
+            figure
+            for figure in wanted.figures
+            if STUDY.has_data(figure.needs, replace(wanted.selection, datasets=("agnews",)))
+        ]
+        only = replace(wanted, tables=tuple(made), figures=tuple(figures), claims=False)
+        return reproduce(STUDY, only, Store(folder / "store"), folder / "out", workers=1)
 
 
-def test_processes_give_the_same_numbers(tmp_path: Path, found: dict[str, list[Recording]]) -> None:
-    wanted = [recording.settings for recording in found["data-1"]]
-    seen: list[Recording] = []
-    again = record(Store(tmp_path), wanted, workers=2, watch=seen.append)
-    assert sorted(recording.seed for recording in seen) == [0, 1]
-    for one, other in zip(found["data-1"], again, strict=True):
-        for name in ("model", "pairs", "scores"):
-            pd.testing.assert_frame_equal(one.table(name), other.table(name))
+def test_recordings_are_runs_of_a_sweep(small_study: Reproduced, found: dict[str, list[Recording]]) -> None:
+    assert small_study.failures == ()
+    assert set(small_study.tables) == {*PUBLISHED, *CLAIMED}
+    for name, (sets, make) in CLAIMED.items():
+        ours = make([recording for part in sets for recording in found[part]])
+        pd.testing.assert_frame_equal(small_study.tables[name], ours, check_exact=True)
+
+
+@covers(figure=[*(f"sun2020 S{number}" for number in range(1, 13)), "sun2020 time"])
+def test_every_figure_on_made_data_is_drawn(small_study: Reproduced) -> None:
+    names = [*(f"S{number}" for number in range(1, 13)), "time"]
+    assert [picture.name for picture in small_study.page.pictures()] == names
+    assert small_study.missing == ()
+    for name in names:
+        assert (small_study.out / "figures" / f"figure-{name}.svg").stat().st_size > 2000
+
+
+def test_the_page_shows_the_recorded_training(small_study: Reproduced) -> None:
+    html = small_study.page.places["page"].read_text(encoding="utf-8")
+    assert html.count('type="range"') == 1
+    assert html.count("<circle cx=") > 50
+    assert CONTENT_POLICY.split()[1].strip("'") in html
+
+
+def claim_tables(found: dict[str, list[Recording]]) -> dict[str, pd.DataFrame]:
+    return {name: make([one for part in sets for one in found[part]]) for name, (sets, make) in CLAIMED.items()}
 
 
 def test_every_table_of_the_claims_is_made(found: dict[str, list[Recording]]) -> None:
     tables = claim_tables(found)
-    assert set(tables) == set(CLAIM_TABLES)
     assert all(len(table) and table["seed"].nunique() == 2 for table in tables.values())
-    assert {part for needs, _ in CLAIM_TABLES.values() for part in needs} == set(TABLE_SETS)
-    assert set(claim_tables({"data-1": found["data-1"]})) == {"dot_products"}
+    assert {part for sets, _ in {**PUBLISHED, **CLAIMED, **DRAWN}.values() for part in sets} <= set(plan())
 
 
 def test_tables_hold_the_settings_that_set_runs_apart(found: dict[str, list[Recording]]) -> None:
@@ -185,7 +205,7 @@ def test_tables_hold_the_settings_that_set_runs_apart(found: dict[str, list[Reco
 
 
 def test_published_numbers_stand_beside_ours(found: dict[str, list[Recording]]) -> None:
-    tables = published_tables(found)
+    tables = {name: make(found["data-1"]) for name, (_, make) in PUBLISHED.items()}
     assert tables["synthetic_loss"]["published"].tolist() == [0.694, 0.505, 0.206, 0.073, 0.036, 0.020]
     scores = tables["synthetic_scores"].set_index(["quantity", "group"])
     ours = [recording.table("scores").groupby("group")["attention"].mean()["positive"] for recording in found["data-1"]]
@@ -217,24 +237,3 @@ def test_settling_times_by_hand() -> None:
     assert table["kind"].tolist() == ["pos-pos", "neg-neg", "pos-neg", "pos-neg"]
     assert table["settled"].tolist() == [10.0, 20.0, 30.0, 0.0]
     assert table["ever"].tolist() == [True, True, False, True]
-
-
-@covers(figure=[*(f"sun2020 S{number}" for number in range(1, 13)), "sun2020 time"])
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_declared_and_drawn(name: str, found: dict[str, list[Recording]]) -> None:
-    figure = FIGURES[name]
-    assert set(figure.needs) <= set(plan())
-    assert figure.see.endswith(".")
-    assert figure.caption.endswith(".")
-    drawn = figure.draw(found)
-    assert isinstance(drawn, Figure)
-    drawn.canvas.draw()
-
-
-def test_figures_of_the_supplement_are_all_there() -> None:
-    assert list(FIGURES) == [*(f"S{number}" for number in range(1, 13)), "time"]
-
-
-def test_an_unknown_figure_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="There is no figure 'S13'"):
-        figures(Store(tmp_path), names=["S13"])

@@ -12,8 +12,8 @@ import pytest
 from heedful.errors import InputError
 from heedful.store import Store
 from heedful.sweep import engines
-from heedful.sweep.jobs import Ended, SweepEvent
-from heedful.sweep.loop import sweep
+from heedful.sweep.engines import Ended
+from heedful.sweep.loop import SweepEvent, sweep
 from heedful.sweep.plan import Plan
 from tests.commands import environment, write_corpus, write_plan
 

@@ -14,11 +14,11 @@ import pytest
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, UnknownName
 from heedful.pipeline import Run, run
-from heedful.store import Store
-from heedful.sweep.engines import LocalEngine, make_engine
-from heedful.sweep.jobs import Ended, Job, Outcome, Planned, SweepEvent, Waiting
-from heedful.sweep.loop import preview, sweep
+from heedful.store import CORPUS, Store
+from heedful.sweep.engines import Ended, LocalEngine, make_engine
+from heedful.sweep.loop import Planned, SweepEvent, Waiting, preview, sweep
 from heedful.sweep.plan import Plan
+from heedful.sweep.worker import Job, Outcome
 from heedful.text.datasets import load_corpus
 from tests.commands import call, start, write_corpus, write_plan
 
@@ -67,7 +67,7 @@ def wait_for_a_moment(number: int, rng: random.Random, store: Store, duration: f
     if number % 3 == 0:  # and before the sweep could end
         wait_for(lambda: time.monotonic() > until or len(store.finished()) > before)
     elif number % 3 == 1:
-        wait_for(lambda: len(store.finished()) > before or any((store.root / ".work").glob("*/run")))
+        wait_for(lambda: len(store.finished()) > before or any((store.root / ".work").glob("*/made")))
     else:
         wait_for(lambda: len(store.finished()) > before)
         time.sleep(rng.uniform(0, 0.1))
@@ -207,7 +207,7 @@ def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path, source: Path) -> No
     found = json.loads(call("sweep", plan, "--dry-run", "--json", "--store", store.root).stdout)
     assert (found["total"], found["done"], found["varied"]) == (6, 1, ["model.score_scale", "training.seed"])
     assert found["seconds"] > 0
-    assert not store.corpora.exists()
+    assert not (store.root / CORPUS.folder).exists()
 
 
 def test_a_sweep_of_failing_runs_says_so_and_exits_with_one(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_an_unknown_engine_and_no_workers_are_sentences() -> None:
 
 
 def test_progress_says_how_many_runs_are_done_running_and_failed(capfd: pytest.CaptureFixture[str]) -> None:
-    from heedful.sweep.progress import SweepProgress
+    from heedful.cli.progress import SweepProgress
 
     job = Job(action="run", settings=RunSettings(), store="runs")
     with SweepProgress("scales") as progress:

@@ -1,5 +1,6 @@
 """Tables of a sweep, memory and time: numbers that can be done by hand."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,16 @@ import pytest
 
 from heedful.config import RunSettings
 from heedful.errors import InputError
-from heedful.store import Store
-from heedful.sweep.estimate import seconds_left
-from heedful.sweep.memory import BASE_BYTES, available_bytes, cores, fitting_workers, worker_bytes
-from heedful.sweep.tables import collect, metric_names, summarize, write_as
+from heedful.store import RUN, Store, write_manifest
+from heedful.sweep.resources import (
+    BASE_BYTES,
+    available_bytes,
+    cores,
+    fitting_workers,
+    seconds_left,
+    worker_bytes,
+)
+from heedful.sweep.tables import metric_names, summarize, table_of, write_as
 
 
 def manifest(scale: float, seed: int, accuracy: float) -> dict[str, Any]:
@@ -24,7 +31,7 @@ RUNS = [("a", manifest(1, 0, 0.25)), ("b", manifest(1, 1, 0.75)), ("c", manifest
 
 
 def test_the_table_has_means_and_student_intervals_over_seeds() -> None:
-    runs = collect(RUNS)
+    runs = table_of(RUNS)
     metrics = metric_names(found for _, found in RUNS)
     assert metrics == ["test_accuracy", "alignment.0", "alignment.1", "epochs"]
     table = summarize(runs, ["model.score_scale", "training.seed"], metrics)
@@ -38,11 +45,11 @@ def test_the_table_has_means_and_student_intervals_over_seeds() -> None:
 
 
 def test_the_tables_of_a_sweep_hold_no_times() -> None:
-    assert not {"seconds", "version"} & set(collect(RUNS).columns)
+    assert not {"seconds", "version"} & set(table_of(RUNS, timed=False).columns)
 
 
 def test_no_finished_run_is_an_empty_table() -> None:
-    assert list(summarize(collect([]), ["training.seed"], []).columns[-5:]) == [
+    assert list(summarize(table_of([]), ["training.seed"], []).columns[-5:]) == [
         "metric",
         "mean",
         "low",
@@ -53,7 +60,7 @@ def test_no_finished_run_is_an_empty_table() -> None:
 
 def test_tables_are_csv_or_parquet(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"written as \.csv or \.parquet, not as 'table\.xls'"):
-        write_as(collect(RUNS), tmp_path / "table.xls")
+        write_as(table_of(RUNS), tmp_path / "table.xls")
 
 
 def test_time_is_estimated_from_the_runs_that_are_most_alike(tmp_path: Path) -> None:
@@ -61,13 +68,11 @@ def test_time_is_estimated_from_the_runs_that_are_most_alike(tmp_path: Path) -> 
     lstm = RunSettings().change({"model.encoder": "lstm", "training.epochs": 10})
     assert seconds_left([lstm], store, 2) is None
     for name, found in RUNS:  # medians of 0, 2 and 0 seconds per epoch
-        (tmp_path / name).mkdir()
-        (store.workplace(name)).mkdir(parents=True)
-        store.publish(store.workplace(name), name, found)
+        store.keep(RUN, name, partial(write_manifest, manifest=found))
     assert seconds_left([], store, 2) == 0
     assert seconds_left([lstm], store, 2) == 0
-    (store.workplace("d")).mkdir(parents=True)
-    store.publish(store.workplace("d"), "d", {**RUNS[0][1], "settings": lstm.model_dump(mode="json"), "seconds": 120})
+    slow = {**RUNS[0][1], "settings": lstm.model_dump(mode="json"), "seconds": 120}
+    store.keep(RUN, "d", partial(write_manifest, manifest=slow))
     assert seconds_left([lstm] * 4, store, 2) == pytest.approx(4 * 10 * 3 / 2)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from heedful.config import DataSettings
 from heedful.errors import DataError
+from heedful.store import Store
 from heedful.text import cache
 from heedful.text.cache import MappedTexts, cache_corpus, cached_corpus, corpus_facts, corpus_key
 from heedful.text.datasets import load_corpus
@@ -32,7 +33,7 @@ def data(tmp_path: Path) -> DataSettings:
 
 
 def test_a_cached_corpus_is_the_corpus(tmp_path: Path, data: DataSettings) -> None:
-    plain, mapped = load_corpus(**data.model_dump()), cached_corpus(data, tmp_path / "cache")
+    plain, mapped = load_corpus(**data.model_dump()), cached_corpus(data, Store(tmp_path / "cache"))
     assert mapped.fingerprint == plain.fingerprint
     vars(mapped).pop("fingerprint")
     assert mapped.fingerprint == plain.fingerprint  # and computed from the mapped texts it is the same
@@ -48,16 +49,16 @@ def test_a_cached_corpus_is_the_corpus(tmp_path: Path, data: DataSettings) -> No
 
 
 def test_a_made_corpus_keeps_its_planted_groups(tmp_path: Path) -> None:
-    assert cached_corpus(DataSettings(source="synthetic-multi"), tmp_path).planted is not None
+    assert cached_corpus(DataSettings(source="synthetic-multi"), Store(tmp_path)).planted is not None
 
 
 def test_a_corpus_is_tokenised_once_and_its_texts_are_not_hashed_again(
     tmp_path: Path, data: DataSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    facts = cache_corpus(data, tmp_path / "cache")
+    facts = cache_corpus(data, Store(tmp_path / "cache"))
     monkeypatch.delattr(cache, "load_corpus")
-    assert cache_corpus(data, tmp_path / "cache") == corpus_facts(data, tmp_path / "cache") == facts
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == [facts.key]
+    assert cache_corpus(data, Store(tmp_path / "cache")) == corpus_facts(data, Store(tmp_path / "cache")) == facts
+    assert [path.name for path in (tmp_path / "cache" / ".corpora").iterdir()] == [facts.key]
 
 
 def test_the_key_follows_the_bytes_and_the_settings(data: DataSettings) -> None:
@@ -68,15 +69,15 @@ def test_the_key_follows_the_bytes_and_the_settings(data: DataSettings) -> None:
 
 
 def test_facts_can_be_had_without_writing(tmp_path: Path, data: DataSettings) -> None:
-    facts = corpus_facts(data, tmp_path / "cache")
+    facts = corpus_facts(data, Store(tmp_path / "cache"))
     assert not (tmp_path / "cache").exists()
-    assert facts == cache_corpus(data, tmp_path / "cache")
+    assert facts == cache_corpus(data, Store(tmp_path / "cache"))
 
 
 def test_a_missing_file_is_the_readers_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="There is no file"):
-        cache_corpus(DataSettings(source=str(tmp_path / "nowhere.csv")), tmp_path / "cache")
-    assert not any((tmp_path / "cache").iterdir())
+        cache_corpus(DataSettings(source=str(tmp_path / "nowhere.csv")), Store(tmp_path / "cache"))
+    assert {path.name for path in (tmp_path / "cache").rglob("*")} == {"store.json", ".work"}
 
 
 def test_mapped_texts_are_a_sequence_of_strings(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def mapped_kilobytes(process: int, place: Path) -> int:
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux to tell who holds which page")
 def test_two_processes_hold_one_copy_of_a_corpus(tmp_path: Path) -> None:
     data = DataSettings(source=str(write_corpus(tmp_path / "long.csv", texts=400, length=1000)))
-    place = tmp_path / "cache" / cache_corpus(data, tmp_path / "cache").key
+    place = tmp_path / "cache" / ".corpora" / cache_corpus(data, Store(tmp_path / "cache")).key
     alone = shared_kilobytes(place, 1)
     assert 4_000 < alone < 13_000
     assert shared_kilobytes(place, 2) < 1.1 * alone

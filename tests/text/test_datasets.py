@@ -10,11 +10,11 @@ import torch
 
 from heedful.analysis.tokens import AS_PRINTED, class_counts, token_groups
 from heedful.errors import DataError
-from heedful.studies import serrano2019_corpora, sun2020_facts
-from heedful.studies.table1 import beside_the_paper
+from heedful.papers import serrano2019, sun2020
+from heedful.studies.corpora import beside_the_paper
 from heedful.text.datasets import DATASETS, data_folder, load_corpus
 from heedful.text.ragged import segments_of
-from heedful.text.vocabulary import UNKNOWN
+from heedful.text.tokenize import UNKNOWN
 
 
 def test_sst_has_the_sizes_of_the_paper(data_folder: Path) -> None:
@@ -51,7 +51,7 @@ def test_the_data_folder_is_in_the_cache_unless_it_is_named(tmp_path: Path, monk
 def test_made_corpora_are_always_at_hand(name: str) -> None:
     assert DATASETS[name].available
     assert DATASETS[name].name == name
-    assert DATASETS[name].needs is None
+    assert DATASETS[name].files == ()
 
 
 def test_the_seed_draws_a_made_corpus() -> None:
@@ -91,7 +91,7 @@ def test_what_cannot_be_set_for_a_named_corpus_is_refused(option: dict[str, Any]
         load_corpus("synthetic-1", **option)
 
 
-NAMED = {*DATASETS, *sun2020_facts.TABLE_1, *serrano2019_corpora.TABLE_1, *serrano2019_corpora.STANDS_FOR}
+NAMED = {*DATASETS, *sun2020.TABLE_1, *serrano2019.TABLE_1, *serrano2019.STANDS_FOR}
 
 
 def write_rows(path: Path) -> Path:

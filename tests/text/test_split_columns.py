@@ -12,9 +12,9 @@ import pytest
 from heedful.config import DataSettings, RunSettings, write_split_values
 from heedful.errors import DataError
 from heedful.sweep.plan import Plan
+from heedful.text.columns import parse_split_values
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
-from heedful.text.split_columns import parse_split_values
 from heedful.version import RESULTS_VERSION
 
 OWN = ["rest"] * 12 + ["validate"] * 4 + ["held-out"] * 4

@@ -7,6 +7,7 @@ import pytest
 from heedful.errors import DataError
 from heedful.text import synthetic
 from heedful.text.corpus import Corpus, Split
+from heedful.text.datasets import load_corpus
 
 
 def groups_of(corpus: Corpus, text: str) -> list[str]:
@@ -112,3 +113,44 @@ def test_impossible_shares_are_refused(noise: float, share: float) -> None:
 def test_too_few_or_too_many_classes_are_refused(classes: int) -> None:
     with pytest.raises(DataError, match=rf"has 3 to \d+ of them, not {classes}"):
         synthetic.multi(name="x", seed=0, classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("text", "make"),
+    [
+        ("synthetic:size=50", lambda: synthetic.binary(name="x", seed=4, size=50)),
+        (
+            "synthetic:noise=0.05, positive_share=0.3,size=60,seed=1",
+            lambda: synthetic.binary(name="x", seed=1, noise=0.05, positive_share=0.3, size=60),
+        ),
+        (
+            "synthetic:classes=4,noise=0.1,size=60",
+            lambda: synthetic.multi(name="x", seed=4, classes=4, noise=0.1, size=60),
+        ),
+    ],
+)
+def test_a_text_describes_a_made_corpus(text: str, make: Callable[[], Corpus]) -> None:
+    corpus = load_corpus(text, seed=4)
+    assert corpus.name == text
+    assert corpus.fingerprint == make().fingerprint
+    assert corpus.planted == make().planted
+
+
+def test_a_description_without_keys_is_data_one() -> None:
+    assert load_corpus("synthetic:").fingerprint == load_corpus("synthetic-1").fingerprint
+
+
+@pytest.mark.parametrize("part", ["noises=0.1", "noise", "noise=much", "size=1e3", "seed=-1"])
+def test_a_description_that_is_none_is_answered_with_its_keys(part: str) -> None:
+    with pytest.raises(DataError, match=rf"'{part}' of .* not one of classes, size, seed, noise, positive_share with"):
+        load_corpus(f"synthetic:classes=3,{part}")
+
+
+def test_a_described_corpus_of_several_classes_has_no_positive_share() -> None:
+    with pytest.raises(DataError, match=r"A positive share is of two classes; .* has 3, which are equally large"):
+        load_corpus("synthetic:classes=3,positive_share=0.3")
+
+
+def test_what_cannot_be_set_for_a_described_corpus_is_refused() -> None:
+    with pytest.raises(DataError, match=r"'synthetic:' comes with its columns and tokens: lowercase cannot be set"):
+        load_corpus("synthetic:", lowercase=False)

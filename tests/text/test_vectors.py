@@ -19,9 +19,8 @@ from heedful.store import Store
 from heedful.text import synthetic
 from heedful.text import vectors as module
 from heedful.text.corpus import Corpus, build_corpus
-from heedful.text.tokenize import Tokenizer
+from heedful.text.tokenize import Tokenizer, Vocabulary
 from heedful.text.vectors import initial_vectors, read_vectors, word2vec
-from heedful.text.vocabulary import Vocabulary
 from heedful.training import loop
 from heedful.training.events import EpochDone, Event
 from heedful.training.loop import fit
@@ -130,10 +129,10 @@ def test_long_texts_are_cut_and_not_ignored(monkeypatch: pytest.MonkeyPatch, sma
 def test_a_second_call_reads_what_the_first_kept(
     tmp_path: Path, small_corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = word2vec(small_corpus, size=4, seed=0, cache=tmp_path)
-    (kept,) = tmp_path.iterdir()
+    first = word2vec(small_corpus, size=4, seed=0, store=Store(tmp_path))
+    (kept,) = (tmp_path / ".vectors").iterdir()
     monkeypatch.setattr(module, "_train_word2vec", lambda *_: pytest.fail("the cache was not read"))
-    second = word2vec(small_corpus, size=4, seed=0, cache=tmp_path)
+    second = word2vec(small_corpus, size=4, seed=0, store=Store(tmp_path))
     assert torch.equal(first.rows, second.rows)
     assert torch.equal(first.values, second.values)
     assert kept.suffix == ".safetensors"
@@ -143,8 +142,8 @@ def test_a_second_call_reads_what_the_first_kept(
 @pytest.mark.parametrize("damage", ["cut", "other shape", "not finite", "rows beyond", "no values"])
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, damage: str) -> None:
     corpus = pairs(count=40)
-    first = word2vec(corpus, size=4, seed=0, cache=tmp_path)
-    (kept,) = tmp_path.iterdir()
+    first = word2vec(corpus, size=4, seed=0, store=Store(tmp_path))
+    (kept,) = (tmp_path / ".vectors").iterdir()
     held = load_file(kept)
     if damage == "cut":
         kept.write_bytes(kept.read_bytes()[:100])
@@ -157,7 +156,7 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, damage: str) -> None:
         }[damage]
         parts = {"rows": held["rows"]} if damage == "no values" else {**held, **changed}
         save_file(parts, kept)
-    again = word2vec(corpus, size=4, seed=0, cache=tmp_path)
+    again = word2vec(corpus, size=4, seed=0, store=Store(tmp_path))
     assert torch.equal(first.values, again.values)
     assert torch.equal(load_file(kept)["values"], first.values)
 

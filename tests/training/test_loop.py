@@ -20,11 +20,10 @@ from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.ragged import Batch
 from heedful.text.synthetic import binary, multi
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Vocabulary
 from heedful.training.events import EpochDone, Event, StepDone
 from heedful.training.loop import fit, training_step
-from heedful.training.metrics import Quality, evaluate
+from heedful.training.objectives import Quality, evaluate
 from heedful.training.state import TrainingState, best_epoch
 from tests.models.test_hierarchical import documents_of_sentences
 from tests.oracles.adam import LiteralAdam
@@ -230,7 +229,7 @@ def test_the_defaults_of_fit_are_those_of_the_settings() -> None:
     defaults = {
         name: parameter.default
         for name, parameter in inspect.signature(fit).parameters.items()
-        if name not in {"corpus", "observers"}
+        if name not in {"corpus", "objective", "observers"}
     }
     settings = {**ModelSettings().model_dump(), **TrainingSettings().model_dump()}
     assert defaults == settings
@@ -244,7 +243,7 @@ def test_threads_are_restored(corpus: Corpus) -> None:
 
 def test_evaluation_is_that_of_the_logits(corpus: Corpus) -> None:
     model = fit(corpus, **QUICK)
-    logits = model(corpus.dev.batch(torch.arange(len(corpus.dev)))).detach()
+    logits = model(corpus.dev.batch(torch.arange(len(corpus.dev)))).logits.detach()
     quality = evaluate(model, corpus.dev)
     assert quality.accuracy == pytest.approx(float((logits.argmax(1) == corpus.dev.labels).double().mean()), abs=1e-12)
     assert quality.loss == pytest.approx(float(F.cross_entropy(logits, corpus.dev.labels)), rel=1e-5)

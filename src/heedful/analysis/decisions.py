@@ -8,7 +8,8 @@ rounding can tell are repeated exactly, so ties are ties and no ranking beats th
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from heedful.analysis.blocks import Block, blocks
+from heedful.analysis.statistics import Estimate, share
+from heedful.subjects import ATTENTION, Subject, Units, check_way
 from heedful.traces import SUM_TOLERANCE, Trace
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -62,6 +65,12 @@ def decisions(trace: Trace) -> Int[Tensor, " instances"]:
 def decisions_after(trace: Trace, erased: Bool[Tensor, " units"]) -> Int[Tensor, " instances"]:
     """The class of every instance after the marked units were erased."""
     return settled(trace, erased_logits(trace, erased), erased)
+
+
+def pooling_agreement(trace: Trace) -> Estimate:
+    """The share of instances whose decision is that of their unweighted mean: logits = b + Σ z_i / n."""
+    even = trace.bias + pooled(trace, torch.ones_like(trace.attention_weights)) / trace.lengths[:, None]
+    return share(int((even.argmax(1) == trace.predictions).sum()), len(trace))
 
 
 def erased_logits(trace: Trace, erased: Bool[Tensor, " units"]) -> Float[Tensor, "instances classes"]:
@@ -151,6 +160,42 @@ def weight_powers(trace: Trace) -> tuple[Numbers, Numbers]:
 def all_blocks(trace: Trace) -> tuple[Block, ...]:
     """All instances, those of similar length side by side."""
     return tuple(blocks(trace.offsets, torch.arange(len(trace), device=trace.offsets.device)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TraceSubject(Subject):
+    """A trace as a subject: erasing attention weights is all it can do, and it knows exactly what that does."""
+
+    trace: Trace
+    ways: tuple[str, ...] = (ATTENTION,)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.trace.class_names
+
+    @cached_property
+    def units(self) -> Units:
+        return Units(offsets=self.trace.offsets)
+
+    @property
+    def probabilities(self) -> Float[Tensor, "instances classes"]:
+        return self.trace.probabilities
+
+    @property
+    def decisions(self) -> Int[Tensor, " instances"]:
+        return decisions(self.trace)
+
+    def without(
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
+    ) -> Float[Tensor, "rows classes"]:
+        check_way(how, self)
+        return erased_logits(self.trace, gone)[rows].softmax(1)
+
+    def decide(
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
+    ) -> Int[Tensor, " rows"]:
+        check_way(how, self)
+        return decisions_after(self.trace, gone)[rows]
 
 
 def exact_decision(trace: Trace, instance: int, erased: Bool[Tensor, " units"]) -> int:

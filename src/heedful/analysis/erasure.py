@@ -96,21 +96,20 @@ def first_flips(
     chosen = ranking(by)
     if orders < 1 or (orders > 1 and not chosen.chance):
         raise InputError(f"orders must be 1, or more for a random ranking; got {orders} for '{chosen.name}'.")
-    tables = [
-        _flip_table(trace, chosen.keys(trace, seed=seed, order=order), reverse=reverse) for order in range(orders)
-    ]
+    keys = [chosen.keys(trace, seed=seed, order=order) for order in range(orders)]
+    tables = [flip_table(flips_by_keys(trace, one, reverse=reverse), trace.lengths) for one in keys]
     if orders == 1:
         return tables[0]
     return pd.concat([table.assign(order=order) for order, table in enumerate(tables)], ignore_index=True)
 
 
-def _flip_table(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -> pd.DataFrame:
-    flips = _first_flips(trace, keys, reverse=reverse)
-    never, units = (flips.erased == NEVER).numpy(force=True), trace.lengths.numpy(force=True)
+def flip_table(flips: Flips, lengths: Int[Tensor, " instances"]) -> pd.DataFrame:
+    """One row per instance: instance, units, erased, fraction, mass, flipped_to; null where nothing flips."""
+    never, units = (flips.erased == NEVER).numpy(force=True), lengths.numpy(force=True)
     erased = np.where(never, 0, flips.erased.numpy(force=True))
     return pd.DataFrame(
         {
-            "instance": np.arange(len(trace)),
+            "instance": np.arange(len(units)),
             "units": units,
             "erased": pd.arrays.IntegerArray(erased, never),
             "fraction": np.where(never, np.nan, erased / units),
@@ -120,7 +119,9 @@ def _flip_table(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -
     )
 
 
-def _first_flips(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool) -> Flips:
+@one_thread()
+def flips_by_keys(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Flips:
+    """The first flip of every instance when the units with the largest keys (or the smallest) are erased first."""
     erased, flipped_to = torch.empty_like(decisions(trace)), torch.empty_like(decisions(trace))
     mass = torch.empty_like(erased, dtype=torch.float64)
     reaches(trace)  # before the threads that all need it

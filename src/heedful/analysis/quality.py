@@ -10,15 +10,18 @@ the instances that fewer units than all can flip, and a ranking that never flips
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
+import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
+from scipy.stats import binomtest, spearmanr
 
 from heedful.analysis.rankings import RANKINGS
+from heedful.analysis.statistics import Numbers
 from heedful.errors import InputError
+from heedful.subjects import ATTENTION
 
 Tables = Mapping[str, pd.DataFrame]
+"""The rows of each ranking."""
 
 COMMON = ("attention", "gradient", "product", "margin", "minimum")
 """What must flip an instance for it to be common, so that the set does not depend on what else is looked at."""
@@ -48,7 +51,7 @@ def flip_summary(tables: Tables, conventions: Sequence[str] = ("own", "common"))
                     "never": int(several["erased"].isna().sum()) / max(orders, 1.0),
                     "mean_fraction": found["fraction"].mean(),
                     "median_fraction": found["fraction"].median(),
-                    "over_half": (found["fraction"] > 0.5).mean() if len(found) else float("nan"),
+                    "over_half": _over(found, 0.5),
                     "mean_mass": found["mass"].mean(),
                     "median_mass": found["mass"].median(),
                 }
@@ -59,20 +62,18 @@ def flip_summary(tables: Tables, conventions: Sequence[str] = ("own", "common"))
 def fraction_distribution(tables: Tables, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
     """The share of instances that lose more than each fraction of their units before they flip (Figure 6's tail)."""
     kept = {convention: CONVENTIONS[convention](tables) for convention in ("own", "common")}
-    return pd.DataFrame(
-        [
-            {
-                "ranking": name,
-                "convention": convention,
-                "threshold": threshold,
-                "instances": counted[name]["instance"].nunique(),
-                "share": (counted[name]["fraction"] > threshold).mean() if len(counted[name]) else float("nan"),
-            }
-            for name in tables
-            for convention, counted in kept.items()
-            for threshold in thresholds
-        ]
-    )
+    rows = [
+        (name, convention, threshold, counted[name]["instance"].nunique(), _over(counted[name], threshold))
+        for name in tables
+        for convention, counted in kept.items()
+        for threshold in thresholds
+    ]
+    return pd.DataFrame(rows, columns=["ranking", "convention", "threshold", "instances", "share"])
+
+
+def _over(rows: pd.DataFrame, threshold: float) -> float:
+    """The share of rows that lose more than a fraction; not a number where there is none."""
+    return float((rows["fraction"] > threshold).mean()) if len(rows) else float("nan")
 
 
 def on_common(tables: Tables) -> dict[str, pd.DataFrame]:
@@ -106,6 +107,11 @@ def rests_on_a_part(minimum: pd.DataFrame) -> "pd.Series[bool]":
 
 CONVENTIONS = {"own": on_own, "common": on_common, "resting": on_resting}
 """Which instances count, by name."""
+
+
+def by_ranking(flips: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of each ranking."""
+    return {str(name): rows for name, rows in flips.groupby("ranking", sort=False)}
 
 
 def by_chance(name: str) -> bool:
@@ -167,27 +173,21 @@ def pairwise_wins(tables: Tables) -> pd.DataFrame:
 
     On instances that both flip; of several random orders the mean counts, of one that does not flip all units.
     """
-    erased = {
-        name: (table["erased"].fillna(table["units"]) if by_chance(name) else table["erased"]).astype(float)
-        for name, table in tables.items()
-    }
-    counts = _per_instance(erased, tables)
+    counts = _per_instance(
+        {
+            name: (table["erased"].fillna(table["units"]) if by_chance(name) else table["erased"]).astype(float)
+            for name, table in tables.items()
+        },
+        tables,
+    )
     rows = []
     for first, second in combinations(tables, 2):
         both = counts[[first, second]].dropna()
         fewer, more = int((both[first] < both[second]).sum()), int((both[first] > both[second]).sum())
-        rows.append(
-            {
-                "first": first,
-                "second": second,
-                "instances": len(both),
-                "first_wins": fewer,
-                "second_wins": more,
-                "ties": len(both) - fewer - more,
-                "p_value": _sign_test(fewer, more),
-            }
-        )
-    return pd.DataFrame(rows)
+        ties = len(both) - fewer - more
+        rows.append((first, second, len(both), fewer, more, ties, _sign_test(fewer, more)))
+    columns = ["first", "second", "instances", "first_wins", "second_wins", "ties", "p_value"]
+    return pd.DataFrame(rows, columns=columns if rows else [])
 
 
 def pairwise_attainment(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
@@ -205,17 +205,9 @@ def pairwise_attainment(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for first, second in combinations(tables, 2):
         left, right = int((marks[first] & ~marks[second]).sum()), int((marks[second] & ~marks[first]).sum())
-        rows.append(
-            {
-                "first": first,
-                "second": second,
-                "instances": len(marks),
-                "only_first": left,
-                "only_second": right,
-                "p_value": _sign_test(left, right),
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append((first, second, len(marks), left, right, _sign_test(left, right)))
+    columns = ["first", "second", "instances", "only_first", "only_second", "p_value"]
+    return pd.DataFrame(rows, columns=columns if rows else [])
 
 
 def _flipped(table: pd.DataFrame) -> pd.DataFrame:
@@ -224,7 +216,7 @@ def _flipped(table: pd.DataFrame) -> pd.DataFrame:
     return kept.assign(fraction=kept["erased"].astype(float) / kept["units"], mass=mass)
 
 
-def _per_instance(values: Mapping[str, Any], tables: Tables) -> pd.DataFrame:
+def _per_instance(values: Mapping[str, "pd.Series[float]"], tables: Tables) -> pd.DataFrame:
     """One row per instance of more than one unit, one column per ranking; missing where any order is missing."""
     columns = {}
     for name, table in tables.items():
@@ -240,3 +232,94 @@ def _per_instance(values: Mapping[str, Any], tables: Tables) -> pd.DataFrame:
 
 def _sign_test(left: int, right: int) -> float:
     return float(binomtest(left, left + right).pvalue) if left + right else 1.0
+
+
+def erased_counts(flips: pd.DataFrame, column: str = "erased") -> pd.DataFrame:
+    """A column of a run's `flips` by instance and ranking, for more than one unit, null where a ranking does not flip.
+
+    Of random orders the mean, each that does not flip counting as everything erased.
+    """
+    several = of_several_units(flips)
+    rows = several.where(~several["ranking"].map(by_chance), with_everything_erased(several))
+    values = pd.Series(rows[column].to_numpy(np.float64, na_value=np.nan), index=rows.index)
+    return values.groupby([several["instance"], several["ranking"]], sort=False).mean().unstack("ranking")
+
+
+def counts_by_order(flips: pd.DataFrame, column: str = "erased") -> pd.DataFrame:
+    """A column of a run's `flips` by instance, and by ranking and order, on the instances of the convention `resting`.
+
+    What a ranking does not flip counts as everything erased, whether chance made the ranking or not: to leave out
+    where one of two fails would be to its favour. Where only everything flips the decision, or nothing does, it is the
+    bias alone that tells, and no ranking can be told from another.
+    """
+    several = of_several_units(flips)
+    minimum = several[several["ranking"] == "minimum"]
+    resting = minimum.loc[rests_on_a_part(minimum), "instance"]
+    rows = with_everything_erased(several[several["instance"].isin(resting)] if len(minimum) else several)
+    keys = [rows["instance"], rows["ranking"], rows["order"]]
+    return rows[column].astype(float).groupby(keys, sort=False).first().unstack([1, 2])
+
+
+def of_several_units(flips: pd.DataFrame) -> pd.DataFrame:
+    """The rows of more than one unit, which must be of the same instances in every ranking and order."""
+    several = flips[flips["units"] > 1]
+    parts = [part.index for _, part in several.set_index("instance").groupby(["ranking", "order"], sort=False)]
+    for part in parts:
+        check_same_instances(parts[0], part)
+    return several
+
+
+def check_same_instances(one: "pd.Index[int]", other: "pd.Index[int]") -> None:
+    """What is compared instance by instance must be of the same ones, each once."""
+    if not (one.is_unique and other.is_unique):
+        raise InputError("Expected each instance once in a run and ranking: name the runs by data set, model and seed.")
+    if set(one) != set(other):
+        apart = len(set(one) ^ set(other))
+        raise InputError(
+            f"Expected the same instances on both sides, but {apart} are on one side only ({len(one)} and {len(other)} "
+            "in all): measure both on the same texts."
+        )
+
+
+def compare_levels(flips: pd.DataFrame) -> pd.DataFrame:
+    """Each way of changing the input beside erased attention, per ranking, on texts of more than one unit.
+
+    `level` of the flips is attention, delete or mask. Medians of the fraction, the rank correlation of the counts
+    (Spearman) and the share where the input flips with fewer are over the texts that both flip (`both`); `equal` is the
+    share of all texts where the counts are the same, never counting as a count.
+    """
+    tables = {key: rows.reset_index(drop=True) for key, rows in flips.groupby(["level", "ranking"], sort=False)}
+    return pd.DataFrame(
+        [
+            {"ranking": by, "mode": level, **_compare(rows, tables[ATTENTION, by])}
+            for (level, by), rows in tables.items()
+            if level != ATTENTION
+        ]
+    )
+
+
+def _compare(given: pd.DataFrame, attended: pd.DataFrame) -> dict[str, object]:
+    """One row of `compare_levels`."""
+    several = given["units"] > 1
+    one, other = (t.loc[several, "erased"].to_numpy(np.float64, na_value=np.nan) for t in (given, attended))
+    both = ~np.isnan(one) & ~np.isnan(other)
+    fractions = [table.loc[several, "fraction"].to_numpy()[both] for table in (given, attended)]
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    return {
+        "instances": int(several.sum()),
+        "both": int(both.sum()),
+        "never_input": int(np.isnan(one).sum()),
+        "never_attention": int(np.isnan(other).sum()),
+        "median_fraction_input": float(np.median(fractions[0])) if both.any() else np.nan,
+        "median_fraction_attention": float(np.median(fractions[1])) if both.any() else np.nan,
+        "correlation": _rank_correlation(one[both], other[both]),
+        "equal": float(same.mean()) if len(same) else np.nan,
+        "input_sooner": float((one[both] < other[both]).mean()) if both.any() else np.nan,
+    }
+
+
+def _rank_correlation(one: Numbers, other: Numbers) -> float:
+    """Spearman's; none where either does not vary."""
+    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return np.nan
+    return float(spearmanr(one, other).statistic)

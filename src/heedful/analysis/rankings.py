@@ -22,6 +22,9 @@ from heedful.traces import Trace
 
 Factor = Callable[[Trace, np.random.Generator], Float[Tensor, " units"]]
 
+PAPERS = ("attention", "gradient", "product", "random")
+"""The rankings of Serrano & Smith 2019."""
+
 SURE = -70.0
 """log(1 − p_y) below which gradients, and their products with weights, may underflow."""
 

@@ -5,7 +5,7 @@ Intervals are at the 95 % level where no other is asked for.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 RESAMPLES = 1000
 LEVEL = 0.95
 BESIDE = 1e-9
+
+FEWEST = 10
+"""Observations that each side of a comparison must have: fewer say too little of the rest, however clear they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,8 @@ class Estimate:
     groups: tuple[int, int] | None = None
     over: str = ""
     """What the interval is over, where it is not what is counted."""
+    remark: str = ""
+    """What else is to be said of it, a sentence."""
 
     @property
     def known(self) -> bool:
@@ -117,16 +122,16 @@ def area_estimate(higher: Numbers, lower: Numbers, *, level: float = LEVEL) -> E
     sides = len(higher), len(lower)
     if not all(sides):
         return too_few(*sides)
-    codes = np.unique(np.concatenate([higher, lower]), return_inverse=True)[1]
-    size = int(codes.max()) + 1
-    places = codes.astype(np.float64)
-    found = bootstrap(
-        lambda one, other: area_of_places(one, other, size), places[: len(higher)], places[len(higher) :], level=level
-    )
+    *places, size = places_of(higher, lower)
+    found = bootstrap(lambda one, other: area_of_places(one, other, size), *places, level=level)
     low, high = score_interval(found.value, *sides, level)
-    return Estimate(
-        value=found.value, low=min(found.low, low), high=max(found.high, high), count=found.count, groups=sides
-    )
+    return replace(found, low=min(found.low, low), high=max(found.high, high), groups=sides)
+
+
+def places_of(one: Numbers, other: Numbers) -> tuple[Numbers, Numbers, int]:
+    """The places of the values of both sides in their common order, and how many there are."""
+    places = np.unique(np.concatenate([one, other]), return_inverse=True)[1].astype(np.float64)
+    return places[: len(one)], places[len(one) :], int(places.max()) + 1
 
 
 def area_of_places(higher: Numbers, lower: Numbers, size: int) -> float:

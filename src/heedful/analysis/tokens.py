@@ -1,4 +1,8 @@
-"""Tokens as the corpus sees them (counts, association, group) and as the model sees them (attention, polarity)."""
+"""Tokens as the corpus sees them (counts, association, group) and as the model sees them (attention, polarity).
+
+Of thousands of words some stand mostly in texts of one class by accident, above all rare ones and those that one text
+repeats. A test for each word, corrected for how many are tested, tells the others from them (`beyond_chance`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,9 +12,9 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
+from scipy import special, stats
 from torch import Tensor
 
-from heedful.analysis.chance import beyond_chance, effective_counts
 from heedful.errors import InputError
 from heedful.text.corpus import Corpus
 from heedful.text.ragged import segments_of
@@ -18,12 +22,14 @@ from heedful.traces import Trace, polarity_columns
 
 POSITIVE, NEGATIVE, NEUTRAL, NONE = "positive", "negative", "neutral", "none"
 
-
 Measure = Literal["rates", "counts"]
 """What a token's association is made of: how often a class uses it, or how often it occurs there."""
 
 SMALLEST_CLASS = 0.1
 """Of several classes one with less than this share of a mean class's tokens has rates too rough to compare."""
+
+FALSE_DISCOVERIES = 0.05
+"""Of the words that are said to belong to a class beyond chance, at most so many do by chance, in expectation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,12 +148,11 @@ def group_of_class(name: str) -> str:
 
 
 def _neutral(counts: Tensor, rule: GroupRule) -> np.ndarray:
-    neutral = torch.from_numpy(_even(counts, rule)) & (counts.sum(1) >= rule.min_count)
+    neutral: np.ndarray = _even(counts, rule) & (counts.sum(1) >= rule.min_count).numpy()
     if counts.shape[1] == 2:
         weighed = _weighed(counts, rule.by)
-        neutral &= (weighed[:, 1] - weighed[:, 0]).abs() < rule.neutral_difference
-    mask: np.ndarray = neutral.numpy()
-    return mask
+        neutral &= ((weighed[:, 1] - weighed[:, 0]).abs() < rule.neutral_difference).numpy()
+    return neutral
 
 
 def _even(counts: Tensor, rule: GroupRule) -> np.ndarray:
@@ -155,12 +160,58 @@ def _even(counts: Tensor, rule: GroupRule) -> np.ndarray:
     if counts.shape[1] == 2:
         even = associations(counts, rule.by).abs() < rule.neutral_association
     else:
-        classes = compared_classes(counts) if rule.by == "rates" else torch.ones(counts.shape[1], dtype=torch.bool)
-        found = _comparable(counts, rule.by)[:, classes]
+        found = _comparable(counts, rule.by)
+        found = found[:, compared_classes(counts)] if rule.by == "rates" else found
         shares = found / found.sum(1, keepdim=True)
         even = ((shares - 1 / shares.shape[1]).abs() < rule.neutral_share).all(1)
     mask: np.ndarray = even.numpy()
     return mask
+
+
+def effective_counts(
+    tokens: Int[Tensor, " units"], documents: Int[Tensor, " units"], *, vocabulary_size: int
+) -> Float[Tensor, " vocab"]:
+    """How many independent occurrences those of a token are worth: (Σ c)² / Σ c², with c those in one document.
+
+    Kish's (1965) effective sample size: occurrences in documents of their own count fully, six in one document as one.
+    """
+    pairs, repeats = torch.unique(documents * vocabulary_size + tokens, return_counts=True)
+    sums, squares = (
+        torch.zeros(vocabulary_size, dtype=torch.float64).index_add_(0, pairs % vocabulary_size, values)
+        for values in (repeats.double(), repeats.double() ** 2)
+    )
+    return sums**2 / squares.clamp(min=1)
+
+
+def beyond_chance(
+    counts: Int[Tensor, "vocab classes"],
+    effective: Float[Tensor, " vocab"],
+    owners: Int[Tensor, " vocab"],
+    *,
+    more_than: int,
+) -> Bool[Tensor, " vocab"]:
+    """Whether the class that a token is said to belong to uses it more than by chance; `owners` −1 belong to none.
+
+    Without a class of its own each of a token's n occurrences falls into class k with the share p_k of all tokens that
+    this class has, so that P(X ≥ x) = I_p(x, n − x + 1), with n the effective number and x the part of it in k. The
+    probability counts times the number of classes (Bonferroni), that of a token which belongs to none is one, and
+    Benjamini & Hochberg's (1995) procedure over all tokens with `more_than` so many occurrences keeps the share of
+    false discoveries among those that are said to belong to a class.
+    """
+    tested = (counts.sum(1) > more_than).numpy()
+    marks = np.zeros(len(counts), dtype=bool)
+    if tested.any():
+        sizes = (counts.sum(0).double() / counts.sum()).numpy()
+        some = (counts.double().numpy()[tested], effective.numpy()[tested], owners.numpy()[tested])
+        marks[tested] = stats.false_discovery_control(_chances(*some, sizes)) <= FALSE_DISCOVERIES
+    return torch.from_numpy(marks)
+
+
+def _chances(counts: np.ndarray, effective: np.ndarray, owners: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    hits = counts[np.arange(len(counts)), owners] / counts.sum(1) * effective
+    tails = special.betainc(np.maximum(hits, 1e-12), effective - hits + 1, sizes[owners])
+    chances: np.ndarray = np.where(owners < 0, 1.0, np.minimum(tails * len(sizes), 1.0))
+    return chances
 
 
 def token_table(
@@ -172,8 +223,8 @@ def token_table(
 ) -> pd.DataFrame:
     """One row per token of a vocabulary trace: counts per class, association, group, polarity, attention.
 
-    `beyond_chance` says whether the token belongs to a class by more than accident; `effective` counts
-    (`heedful.analysis.chance`) are the counts themselves if they are not given. `even` are tokens that all classes use
+    `beyond_chance` says whether the token belongs to a class by more than accident; `effective` counts are the counts
+    themselves if they are not given. `even` are tokens that all classes use
     about alike, however often, and often enough to tell. `association_by_counts` and `group_by_counts` are the paper's
     own, whatever the rule.
     """
@@ -225,9 +276,6 @@ def mean_weights(trace: Trace, tokens: Int[Tensor, " units"], scored: pd.DataFra
         torch.zeros(len(scored), dtype=torch.float64).index_add_(0, tokens, values)[seen] / counts[seen]
         for values in (trace.attention_weights, lifts)
     )
-    kept = (
-        scored[["token", "group", "beyond_chance", "count", "even", "group_by_counts"]]
-        .iloc[seen.numpy()]
-        .reset_index(drop=True)
-    )
+    columns = ["token", "group", "beyond_chance", "count", "even", "group_by_counts"]
+    kept = scored[columns].iloc[seen.numpy()].reset_index(drop=True)
     return kept.assign(occurrences=counts[seen].numpy(), weight=weight.numpy(), lift=lift.numpy())

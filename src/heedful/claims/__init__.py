@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from heedful.claims import dynamics, erasure, model, scaling, scores
-from heedful.claims.kinds import Claim, Decision, Tables, Verdict
+from heedful.claims import dynamics, erasure, scaling, scores
+from heedful.claims.claim import Claim, Decision, Tables, Verdict
 from heedful.errors import UnknownName
 
 CLAIMS: Mapping[str, Claim] = {
-    claim.name: claim for claim in (*model.CLAIMS, *scores.CLAIMS, *scaling.CLAIMS, *dynamics.CLAIMS, *erasure.CLAIMS)
+    claim.name: claim for claim in (*scores.CLAIMS, *scaling.CLAIMS, *dynamics.CLAIMS, *erasure.CLAIMS)
 }
 
 __all__ = ["CLAIMS", "Claim", "Decision", "Tables", "Verdict", "judge", "verdict_table"]

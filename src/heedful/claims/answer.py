@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from heedful.claims.kinds import Decision, Verdict
-from heedful.claims.model import LEARNED
+from heedful.claims.claim import Decision, Verdict
+from heedful.claims.scores import LEARNED
 from heedful.notebook import listed
 
 Known = Mapping[str, Decision]
@@ -91,8 +91,11 @@ def answer(
 
 
 def _headline(known: Known, corpus: Decision, decision: Decision, classes: Known) -> str:
-    """The sentence of the two answers, and the classes of whose decisions the second does not hold."""
-    words = _HEADLINES[_doubtful(known), corpus, decision]
+    """The sentence of the two answers, and the classes of whose decisions the second does not hold.
+
+    Where words that belong to a class do not push towards it, nothing sound is there to point at.
+    """
+    words = _IN_DOUBT[decision] if known.get(SOUND) == "no" else _HEADLINES[corpus][decision]
     apart: Decision = "not shown" if decision == "yes" else "yes"
     names = [name for name, own in classes.items() if own == apart]
     return f"{words} {_APART[decision].format(quoted(names))}" if names else words
@@ -113,11 +116,6 @@ def _all_of(parts: Sequence[Decision]) -> Decision:
     if "no" in parts:
         return "no"
     return "yes" if parts and set(parts) == {"yes"} else "not shown"
-
-
-def _doubtful(known: Known) -> bool:
-    """Whether words that belong to a class do not push towards it: nothing sound is there to point at."""
-    return known.get(SOUND) == "no"
 
 
 def single_decisions(known: Known, resting: int, decisions: int) -> Decision:
@@ -148,16 +146,14 @@ def _resting(verdicts: Sequence[Verdict]) -> tuple[int, int] | None:
 
 def _decision(known: Known, resting: tuple[int, int] | None, classes: Known) -> Question:
     rests_on = tuple(name for name in DECISIVE if name in known)
-    parts = [known[name] for name in rests_on]
     some, every = resting or (1, 1)
-    few = some < FEWEST_DECISIONS * every
     found = single_decisions(known, some, every)
     refuted = found == "yes" and "no" in classes.values()
     said = [
-        _joined(rests_on, parts),
+        _joined(rests_on, [known[name] for name in rests_on]),
         _guides(known),
         _RESTING.format(some=some, all=every) if some < every else "",
-        _FEW_REST if few else "",
+        _FEW_REST if some < FEWEST_DECISIONS * every else "",
         _by_class(classes, found),
     ]
     return Question(
@@ -179,8 +175,7 @@ def _guides(known: Known) -> str:
     for decision, words in _GUIDES.items():
         names = [name for claim, name in GUIDES.items() if known.get(claim) == decision]
         if names:
-            sentence = words[len(names) - 1].format(" and ".join(names))
-            said.append(sentence[0].upper() + sentence[1:])
+            said.append(_sentence(words[len(names) - 1].format(" and ".join(names))))
     return " ".join(said)
 
 
@@ -198,12 +193,14 @@ def _by_class(classes: Known, found: Decision) -> str:
 
 def _joined(names: Sequence[str], parts: Sequence[Decision]) -> str:
     """What each claim says, as one sentence: the same by "and", something else by "but"."""
-    said = [_SAID[name][part] for name, part in zip(names, parts, strict=True)]
-    if not said:
+    if not names:
         return "Nothing was measured that would tell."
     link = " and " if len(set(parts)) == 1 else ", but "
-    sentence = link.join(said)
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    return _sentence(link.join(_SAID[name][part] for name, part in zip(names, parts, strict=True)) + ".")
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 _UNSOUND: Mapping[Decision, str] = {
@@ -261,40 +258,38 @@ _IDLE = (
 )
 _NOTHING = "The model is not shown to tell the classes apart better than guessing does."
 
+_HEADLINES: Mapping[Decision, Mapping[Decision, str]] = {
+    "yes": {
+        "yes": "Yes, as far as tested: attention points at the words that decide, across the corpus and in single "
+        "decisions.",
+        "no": "In part: across the corpus attention points at the words that decide, but it does not find what decided "
+        "a single text.",
+        "not shown": "In part: across the corpus attention points at the words that decide; whether it finds what "
+        "decided a single text is not shown.",
+    },
+    "no": {
+        "yes": "In part: attention finds what decided a single text, but across the corpus it does not point at the "
+        "words that decide.",
+        "no": "No: attention does not point at the words that decide, neither across the corpus nor in single "
+        "decisions.",
+        "not shown": "No: across the corpus attention does not point at the words that decide; whether it finds what "
+        "decided a single text is not shown.",
+    },
+    "not shown": {
+        "yes": "In part: attention finds what decided a single text; whether it points at the words that decide across "
+        "the corpus is not shown.",
+        "no": "No: attention does not find what decided a single text; whether it points at the words that decide "
+        "across the corpus is not shown.",
+        "not shown": "Not shown: the evidence does not tell whether attention points at what decides.",
+    },
+}
+"""By what is shown across the corpus, then of single decisions."""
+
 _DOUBT = "The model itself is in doubt: words do not reliably push towards their own class. "
-_PLAIN: Mapping[tuple[Decision, Decision], str] = {
-    ("yes", "yes"): "Yes, as far as tested: attention points at the words that decide, across the corpus and in single "
-    "decisions.",
-    ("yes", "no"): "In part: across the corpus attention points at the words that decide, but it does not find what "
-    "decided a single text.",
-    ("yes", "not shown"): "In part: across the corpus attention points at the words that decide; whether it finds what "
-    "decided a single text is not shown.",
-    (
-        "no",
-        "yes",
-    ): "In part: attention finds what decided a single text, but across the corpus it does not point at the "
-    "words that decide.",
-    ("no", "no"): "No: attention does not point at the words that decide, neither across the corpus nor in single "
-    "decisions.",
-    (
-        "no",
-        "not shown",
-    ): "No: across the corpus attention does not point at the words that decide; whether it finds what "
-    "decided a single text is not shown.",
-    ("not shown", "yes"): "In part: attention finds what decided a single text; whether it points at the words that "
-    "decide across the corpus is not shown.",
-    ("not shown", "no"): "No: attention does not find what decided a single text; whether it points at the words that "
-    "decide across the corpus is not shown.",
-    ("not shown", "not shown"): "Not shown: the evidence does not tell whether attention points at what decides.",
-}
 _IN_DOUBT: Mapping[Decision, str] = {
-    "yes": "What decided a single text, right or wrong, attention does find.",
-    "no": "What decided a single text, right or wrong, attention does not find either.",
-    "not shown": "Whether attention finds what decided a single text is not shown.",
-}
-_HEADLINES: Mapping[tuple[bool, Decision, Decision], str] = {
-    **{(False, *both): words for both, words in _PLAIN.items()},
-    **{(True, "not shown", decision): _DOUBT + words for decision, words in _IN_DOUBT.items()},
+    "yes": f"{_DOUBT}What decided a single text, right or wrong, attention does find.",
+    "no": f"{_DOUBT}What decided a single text, right or wrong, attention does not find either.",
+    "not shown": f"{_DOUBT}Whether attention finds what decided a single text is not shown.",
 }
 
 

@@ -4,15 +4,16 @@ Where a claim has several parts (signs of several terms, of several kinds of pai
 them in each run: it holds only when every part does.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from heedful.analysis.statistics import Estimate, Numbers, area, bootstrap, mean_over_seeds
-from heedful.claims.kinds import Claim, Tables
-from heedful.claims.scores import neutral, polar, right_signs
+from heedful.analysis.separation import neutral, polar, right_signs
+from heedful.analysis.statistics import Estimate, Numbers, area, bootstrap
+from heedful.claims.claim import Claim, close
+from heedful.claims.combine import SHARES, mean_of_runs
 
 ACCURACY_LOSS = 0.01
 """C5: accuracy is hurt when the mean over runs falls by more than a point, about the noise of a test set of 2,000."""
@@ -23,45 +24,23 @@ BALANCED = 0.5
 APPROACHING = 0.5
 """C10: a local minimum is approached once the mean β has fallen below this part of where it began."""
 
-SHARES = (0.0, 1.0)
 SIGNED_TERMS = ("B", "C", "E", "F")
+POLAR = ("positive", "negative")
 EXPECTED = {"pos-pos": 1.0, "neg-neg": 1.0, "pos-neg": -1.0}
 """C7: the sign of the dot product of two polarity tokens, by their kind."""
 
 
-def _over_seeds(
-    table: str,
-    statistic: Callable[[pd.DataFrame], float | None],
-    *,
-    span: tuple[float, float] = (-np.inf, np.inf),
-) -> Callable[[Tables], Estimate | None]:
-    """The mean of a statistic of each run with its interval over seeds, within what the statistic can be.
-
-    One run is no evidence of a regularity, and two are the least that have an interval.
-    """
-
-    def estimate(tables: Tables) -> Estimate | None:
-        found = [statistic(rows) for _, rows in tables[table].groupby("seed")]
-        values = np.array([value for value in found if value is not None], dtype=np.float64)
-        if len(values) < 2:
-            return None
-        mean = mean_over_seeds(values)
-        return replace(mean, low=max(mean.low, span[0]), high=min(mean.high, span[1]))
-
-    return estimate
-
-
-def closed_gap(tables: Tables) -> Estimate | None:
+def closed_gap(table: pd.DataFrame) -> Estimate | None:
     """The part of the positive–negative attention gap that the penalty removes: 1 − Σ gap with / Σ gap without.
 
     Runs with and without penalty are paired by corpus and seed, and resampled as pairs. A resample whose mean accuracy
     is hurt counts as nothing closed: a penalty that costs accuracy does not have the claimed effect.
     Columns: corpus, seed, penalty (0 without), gap, accuracy.
     """
-    pairs = _pair_runs(tables["penalty"])
+    plain, penalised = table[table["penalty"] == 0], table[table["penalty"] > 0]
+    pairs = plain.merge(penalised, on=["corpus", "seed"], suffixes=("", "_penalised"))
     if len(pairs) < 2:
         return None
-
     gaps = pairs[["gap", "gap_penalised"]].to_numpy(dtype=np.float64)
     losses = (pairs["accuracy"] - pairs["accuracy_penalised"]).to_numpy(dtype=np.float64)
 
@@ -71,13 +50,6 @@ def closed_gap(tables: Tables) -> Estimate | None:
         return 0.0 if losses[drawn].mean() > ACCURACY_LOSS else float(1 - penalised / without)
 
     return bootstrap(closed, np.arange(len(pairs), dtype=np.float64))
-
-
-def _pair_runs(table: pd.DataFrame) -> pd.DataFrame:
-    keys = ["corpus", "seed"]
-    plain = table[table["penalty"] == 0]
-    penalised = table[table["penalty"] > 0]
-    return plain.merge(penalised, on=keys, suffixes=("", "_penalised"))
 
 
 def _skew_effect(run: pd.DataFrame) -> float | None:
@@ -119,7 +91,7 @@ def _weakest_term(run: pd.DataFrame) -> float | None:
 
 def _right_shares(run: pd.DataFrame) -> Iterator[float]:
     rows = _approaching(run)
-    signed = rows[rows["term"].isin(SIGNED_TERMS) & rows["group"].isin(("positive", "negative"))]
+    signed = rows[rows["term"].isin(SIGNED_TERMS) & rows["group"].isin(POLAR)]
     downwards = (signed["group"] == "negative") & signed["term"].isin(("B", "C"))
     right = signed["positive"].where(~downwards, 1 - signed["positive"])
     yield from right.groupby([signed["term"], signed["group"]]).mean().tolist()
@@ -127,7 +99,7 @@ def _right_shares(run: pd.DataFrame) -> Iterator[float]:
 
 def _without_a(run: pd.DataFrame) -> Iterator[float]:
     rows = _approaching(run)
-    polarity = rows[rows["term"].isin(("A", "B", "C")) & rows["group"].isin(("positive", "negative"))]
+    polarity = rows[rows["term"].isin(("A", "B", "C")) & rows["group"].isin(POLAR)]
     for _, group in polarity.groupby("group"):
         sizes = group["mean"].abs().groupby(group["term"]).mean()
         yield float(1 - sizes["A"] / sizes.sum())
@@ -154,121 +126,92 @@ def _noisy_pattern(run: pd.DataFrame) -> float | None:
     return min(float(right_signs(noisy).mean()), area(*scores))
 
 
-SILENCE = "It takes at least two runs of each kind to tell."
+_of_runs = partial(Claim, sides=("runs",), silence="It takes at least two runs of each kind to tell.")
 
 CLAIMS = (
-    Claim(
+    _of_runs(
         name="C5",
-        statement="Penalising VᵀW closes the gap between the attention scores of positive and negative tokens "
-        "without hurting accuracy.",
+        statement="Penalising VᵀW closes the gap between the attention scores of positive and negative tokens without "
+        "hurting accuracy.",
         statistic="part of the gap closed, none if accuracy falls by over a point",
         threshold=0.7,  # "almost disappeared" (supplement C.3): less than a third is left
-        needs=("penalty",),
         estimate=closed_gap,
-        words={
-            "yes": "Penalising VᵀW closes {found.value:.0%} of the attention gap between positive and negative "
-            "words and costs no accuracy.",
-            "no": "Penalising VᵀW closes only {found.value:.0%} of the attention gap between positive and "
-            "negative words, or costs accuracy.",
-            "not shown": "Penalising VᵀW closes {found.value:.0%} of the attention gap between positive and negative "
-            "words; over so few runs that is too close to the line of 70 % to call.",
-        },
-        silence=SILENCE,
-        sides=("runs",),
+        yes="Penalising VᵀW closes {:.0%} of the attention gap between positive and negative words and costs no "
+        "accuracy.",
+        no="Penalising VᵀW closes only {:.0%} of the attention gap between positive and negative words, or costs "
+        "accuracy.",
+        unsure="Penalising VᵀW closes {:.0%} of the attention gap between positive and negative words; over so few "
+        "runs that is too close to the line of 70 % to call.",
+        table="penalty",
     ),
-    Claim(
+    _of_runs(
         name="C6",
         statement="|VᵀW| is larger on skewed than on balanced data.",
         statistic="mean |VᵀW| on skewed data minus |VᵀW| on balanced data, from the same initialisation",
         threshold=0.0,  # any difference: the paper names no size
-        needs=("ratios",),
-        estimate=_over_seeds("ratios", _skew_effect),
-        words={
-            "yes": "Skewed data leave V and W more aligned: |VᵀW| is larger by {found.value:.2f} than on balanced "
-            "data.",
-            "no": "Skewed data do not leave V and W more aligned: |VᵀW| differs by {found.value:+.2f} from "
-            "that on balanced data.",
-            "not shown": "|VᵀW| on skewed data differs by {found.value:+.2f} from that on balanced data, which the "
-            "spread over initialisations does not tell from none.",
-        },
-        silence=SILENCE,
-        sides=("runs",),
+        estimate=mean_of_runs(_skew_effect),
+        yes="Skewed data leave V and W more aligned: |VᵀW| is larger by {:.2f} than on balanced data.",
+        no="Skewed data do not leave V and W more aligned: |VᵀW| differs by {:+.2f} from that on balanced data.",
+        unsure="|VᵀW| on skewed data differs by {:+.2f} from that on balanced data, which the spread over "
+        "initialisations does not tell from none.",
+        table="ratios",
         span=(-5.0, 5.0),
     ),
-    Claim(
+    _of_runs(
         name="C7",
         statement="Embeddings of the same polarity have positive dot products, of opposite polarity negative ones, "
         "smaller in magnitude, and those of neutral tokens stay near zero.",
         statistic="weakest of the right-signed shares of three kinds of pairs and of two AUCs of |Ω|",
         threshold=0.7,  # the line of C2: a clear separation, where a half is chance
-        needs=("dot_products",),
-        estimate=_over_seeds("dot_products", _weakest_product, span=SHARES),
-        words={
-            "yes": "Words of a class come to point the same way and those of the other the opposite way: even the "
-            "weakest part of the pattern holds for {found.value:.0%} of the pairs.",
-            "no": "The pattern of dot products is incomplete: its weakest part holds for only "
-            "{found.value:.0%} of the pairs (50 % is chance).",
-            "not shown": "The weakest part of the pattern of dot products holds for {found.value:.0%} of the pairs; "
-            "that is too close to the line of 70 % to call.",
-        },
-        silence=SILENCE,
-        sides=("runs",),
+        estimate=mean_of_runs(_weakest_product, SHARES),
+        yes="Words of a class come to point the same way and those of the other the opposite way: even the weakest "
+        "part of the pattern holds for {:.0%} of the pairs.",
+        no="The pattern of dot products is incomplete: its weakest part holds for only {:.0%} of the pairs (50 % is "
+        "chance).",
+        unsure="The weakest part of the pattern of dot products holds for {:.0%} of the pairs",
+        doubt=close(0.7),
+        table="dot_products",
     ),
-    Claim(
+    _of_runs(
         name="C10",
         statement="Near a minimum and at moderate λ, B and C have the sign of the token's group and E and F are "
         "positive for polarity tokens; at large λ the term A is small.",
         statistic="weakest of the right-signed shares of B, C, E, F and of the part of the polarity rate that is not A",
         threshold=0.9,  # the line of C1, which these terms are to explain
-        needs=("terms",),
-        estimate=_over_seeds("terms", _weakest_term, span=SHARES),
-        words={
-            "yes": "The terms of the gradient flow act as derived: even the weakest has the right sign, or size, in "
-            "{found.value:.0%} of the cases.",
-            "no": "Not all terms of the gradient flow act as derived: the weakest has the right sign, or "
-            "size, in only {found.value:.0%} of the cases.",
-            "not shown": "The weakest term of the gradient flow has the right sign, or size, in {found.value:.0%} of "
-            "the cases; that is too close to the line of 90 % to call.",
-        },
-        silence=SILENCE,
-        sides=("runs",),
+        estimate=mean_of_runs(_weakest_term, SHARES),
+        yes="The terms of the gradient flow act as derived: even the weakest has the right sign, or size, in {:.0%} "
+        "of the cases.",
+        no="Not all terms of the gradient flow act as derived: the weakest has the right sign, or size, in only "
+        "{:.0%} of the cases.",
+        unsure="The weakest term of the gradient flow has the right sign, or size, in {:.0%} of the cases",
+        doubt=close(0.9),
+        table="terms",
     ),
-    Claim(
+    _of_runs(
         name="C13",
         statement="A smaller initialisation of the embeddings develops the pattern of dot products sooner.",
         statistic="epochs by which a pair keeps its sign later from the wide than from the narrow initialisation",
         threshold=0.0,  # any delay: the paper names no size
-        needs=("settling",),
-        estimate=_over_seeds("settling", _settling_delay),
-        words={
-            "yes": "From a smaller initialisation a pair of words settles on its sign {found.value:.0f} epochs "
-            "earlier.",
-            "no": "A smaller initialisation does not help: a pair of words settles on its sign "
-            "{found.value:+.0f} epochs later from the wider one.",
-            "not shown": "A pair of words settles on its sign {found.value:+.0f} epochs later from the wider "
-            "initialisation, which the spread over runs does not tell from none.",
-        },
-        silence=SILENCE,
-        sides=("runs",),
+        estimate=mean_of_runs(_settling_delay),
+        yes="From a smaller initialisation a pair of words settles on its sign {:.0f} epochs earlier.",
+        no="A smaller initialisation does not help: a pair of words settles on its sign {:+.0f} epochs later from the "
+        "wider one.",
+        unsure="A pair of words settles on its sign {:+.0f} epochs later from the wider initialisation, which the "
+        "spread over runs does not tell from none.",
+        table="settling",
         span=(0.0, 500.0),
     ),
-    Claim(
+    _of_runs(
         name="C14",
         statement="With noise (Data II) polarity scores keep their signs and attention scores still single out "
         "polarity tokens.",
         statistic="weaker of the right-signed share of polar tokens and the AUC of attention, polar against neutral",
         threshold=0.9,  # the line of C1; made data are clean enough to ask the same of attention
-        needs=("noise",),
-        estimate=_over_seeds("noise", _noisy_pattern, span=SHARES),
-        words={
-            "yes": "Noise leaves the pattern intact: the weaker of signs and attention still holds for "
-            "{found.value:.0%} of the words.",
-            "no": "Noise breaks the pattern: the weaker of signs and attention holds for only "
-            "{found.value:.0%} of the words.",
-            "not shown": "With noise the weaker of signs and attention holds for {found.value:.0%} of the words; that "
-            "is too close to the line of 90 % to call.",
-        },
-        silence=SILENCE,
-        sides=("runs",),
+        estimate=mean_of_runs(_noisy_pattern, SHARES),
+        yes="Noise leaves the pattern intact: the weaker of signs and attention still holds for {:.0%} of the words.",
+        no="Noise breaks the pattern: the weaker of signs and attention holds for only {:.0%} of the words.",
+        unsure="With noise the weaker of signs and attention holds for {:.0%} of the words",
+        doubt=close(0.9),
+        table="noise",
     ),
 )

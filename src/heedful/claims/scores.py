@@ -1,77 +1,26 @@
-"""Claims of Sun & Lu 2020 about token scores and attention weights of a trained model."""
+"""Claims about one trained model: that there is anything to explain, and what the words of Sun & Lu 2020 get in it.
 
-from collections.abc import Callable
+M1, ours, comes before all others: the model has learned something. The others are about token scores and weights.
+"""
+
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from heedful.analysis.matched import matched_area
-from heedful.analysis.statistics import Estimate, Numbers, area_estimate, share, too_few
-from heedful.analysis.tokens import group_of_class
-from heedful.claims.kinds import FEWEST, Claim, Tables
+from heedful.analysis.separation import matched_separation, right_signs, separation
+from heedful.analysis.statistics import FEWEST, Estimate, mean_of_shares, share, too_few
+from heedful.claims.claim import Claim, close
+from heedful.traces import Trace
 
-NOT_POLAR = ("neutral", "none")
+LEARNED = "M1"
 
+DEALS = 2000
+"""So often decisions are dealt out at random to see what chance does."""
 
-def polar(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of tokens that belong to a class, beyond chance where the table tells."""
-    rows = table[~table["group"].isin(NOT_POLAR)]
-    return rows[rows["beyond_chance"]] if "beyond_chance" in rows else rows
-
-
-def neutral(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of tokens that occur alike in all classes."""
-    return table[table["group"] == "neutral"]
-
-
-def right_signs(table: pd.DataFrame) -> Numbers:
-    """For each polar token 1 if its polarity points to its own class, else 0.
-
-    Two classes: the sign of the polarity score. More: its own class has the largest of the scores.
-    """
-    rows = polar(table)
-    if "polarity" in rows:
-        sign = np.where(rows["group"] == "positive", 1.0, -1.0)
-        return np.asarray(sign * rows["polarity"].to_numpy() > 0, dtype=np.float64)
-    columns = [column for column in rows if str(column).startswith("polarity_")]
-    best = rows[columns].to_numpy().argmax(1) if len(rows) else np.empty(0, dtype=int)
-    own = rows["group"].map({group_of_class(str(c).removeprefix("polarity_")): k for k, c in enumerate(columns)})
-    return np.asarray(best == own.to_numpy(), dtype=np.float64)
-
-
-def _sign_share(tables: Tables) -> Estimate:
-    signs = right_signs(tables["tokens"])
-    return share(int(signs.sum()), len(signs)) if len(signs) else too_few(0)
-
-
-def separation(table: pd.DataFrame, column: str = "attention") -> Estimate:
-    """AUC of a column for polar against neutral tokens."""
-    rows = table.dropna(subset=[column])
-    return area_estimate(*(side[column].to_numpy(dtype=np.float64) for side in (polar(rows), neutral(rows))))
-
-
-def matched_separation(table: pd.DataFrame, column: str = "attention") -> Estimate:
-    """AUC of a column for polar tokens against tokens that all classes use alike, at equal frequency."""
-    rows = table.dropna(subset=[column])
-    sides = polar(rows), rows[rows["even"]]
-    values = [side[column].to_numpy(dtype=np.float64) for side in sides]
-    counts = [side["count"].to_numpy(dtype=np.float64) for side in sides]
-    return matched_area(values[0], values[1], (counts[0], counts[1]))
-
-
-def _matched_scores(tables: Tables) -> Estimate:
-    return matched_separation(tables["tokens"])
-
-
-def _matched_lifts(tables: Tables) -> Estimate:
-    """Of the logarithms: what is freed from frequency is a factor of an even share."""
-    weights = tables["weights"]
-    return matched_separation(weights.assign(lift=np.log(weights["lift"].clip(lower=SMALLEST_LIFT))), "lift")
-
-
-def _separated(table: str, column: str) -> Callable[[Tables], Estimate]:
-    return lambda tables: separation(tables[table], column)
-
+SURE = 0.99
+"""The level of M1's interval: everything else is said only of models that have learned something."""
 
 SMALLEST_LIFT = 1e-12
 
@@ -87,137 +36,175 @@ BOTH = ("polar tokens", "neutral tokens")
 MATCHED = ("polar tokens", "tokens that all classes use alike")
 """The sides of comparisons at equal frequency."""
 
+
+def outcomes(trace: Trace) -> pd.DataFrame:
+    """Per distinct text its class, and the one that the model decides for."""
+    assert trace.labels is not None
+    both = {"label": trace.labels[trace.distinct], "decision": trace.predictions[trace.distinct]}
+    return pd.DataFrame({name: classes.numpy(force=True) for name, classes in both.items()})
+
+
+def has_learned(trace: Trace) -> bool:
+    """Whether the model of a trace is shown to have learned something; without labels there is no telling otherwise."""
+    return trace.labels is None or CLAIMS[0].judge({"outcomes": outcomes(trace)}).decision == "yes"
+
+
+def better_than_guessing(rows: pd.DataFrame) -> Estimate:
+    """Balanced accuracy, the mean over classes of the share of their texts that are right, less 1/K.
+
+    Whoever does not look at the texts gets 1/K at most in the mean, however skewed the classes are: always the same
+    class gets all texts of one class right and none of the others. The interval is the wider of that of the shares and
+    that of chance: what decisions dealt out to the texts anew get, whatever the classes and how rare they are.
+    """
+    hits = pd.Series(rows["label"] == rows["decision"]).groupby(rows["label"]).agg(["sum", "size"])
+    found = mean_of_shares(hits["sum"].tolist(), hits["size"].tolist(), level=SURE)
+    guessed = 1 / len(hits)
+    value = found.value - guessed
+    least, most = np.quantile(_by_chance(rows), [(1 - SURE) / 2, (1 + SURE) / 2])
+    return replace(
+        found,
+        value=value,
+        low=max(-guessed, min(found.low - guessed, value - float(most))),
+        high=min(1 - guessed, max(found.high - guessed, value - float(least))),
+        over=f"them at the {SURE:.0%} level",
+    )
+
+
+def _by_chance(rows: pd.DataFrame) -> np.ndarray:
+    """The number that the same decisions would get if they were dealt out to the texts at random, many times."""
+    labels, decisions = pd.factorize(rows["label"])[0], rows["decision"].to_numpy()
+    names, sizes = np.asarray(pd.unique(rows["label"])), np.bincount(labels)
+    rng = np.random.default_rng(0)
+
+    def dealt() -> float:
+        hits = np.bincount(labels, weights=names[labels] == rng.permutation(decisions), minlength=len(sizes))
+        return float((hits / sizes).mean() - 1 / len(sizes))
+
+    return np.array([dealt() for _ in range(DEALS)])
+
+
+def _sign_share(tokens: pd.DataFrame) -> Estimate:
+    signs = right_signs(tokens)
+    return share(int(signs.sum()), len(signs)) if len(signs) else too_few(0)
+
+
+def _matched_lifts(weights: pd.DataFrame) -> Estimate:
+    """Of the logarithms: what is freed from frequency is a factor of an even share."""
+    return matched_separation(weights.assign(lift=np.log(weights["lift"].clip(lower=SMALLEST_LIFT))), "lift")
+
+
 _FEW_MATCHED = (
     f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that all "
     "classes use alike, of about the same frequency. More texts may help, or fewer classes."
 )
-
 _FEW = (
     f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that clearly "
     "belong to none. More texts may help, or fewer classes."
 )
+_FEW_TEXTS = f"There are too few test texts to tell whether the model has learned anything: {FEWEST} are needed."
+
+_on_outcomes = partial(Claim, table="outcomes", sides=("texts",), least=FEWEST, span=(-1.0, 1.0), silence=_FEW_TEXTS)
+_on_tokens = partial(Claim, table="tokens", sides=BOTH, least=FEWEST, silence=_FEW, doubt=close(0.7))
+_on_weights = partial(Claim, table="weights", sides=BOTH, least=FEWEST, silence=_FEW, doubt=close(0.7))
 
 CLAIMS = (
-    Claim(
+    _on_outcomes(
+        name="M1",
+        statement="The model tells the classes apart better than guessing does.",
+        statistic="balanced test accuracy (the mean of the classes' own) less 1/K, the most that guessing gets",
+        threshold=0.0,
+        estimate=better_than_guessing,
+        yes="There is something to explain: the share of a class's texts that the model gets right is {:.2f} above "
+        "that of guessing, in the mean over classes.",
+        no="There is nothing to explain: the share of a class's texts that the model gets right is below that of "
+        "guessing ({:+.2f} in the mean over classes).",
+        unsure="It is not shown that there is anything to explain: the share of a class's texts that the model gets "
+        "right is {:+.2f} against guessing, in the mean over classes, which cannot be told from none.",
+    ),
+    _on_tokens(
         name="C1",
         statement="The polarity score of a token has the sign of its group.",
         statistic="share of polar tokens with the right sign",
         threshold=RIGHT,
-        needs=("tokens",),
         estimate=_sign_share,
-        silence=_FEW,
+        yes="What the model uses follows the data: {:.1%} of the clearly polar words push towards their own class.",
+        no="What the model uses does not follow the data: only {:.1%} of the clearly polar words push towards their "
+        "own class.",
+        unsure="{:.1%} of the clearly polar words push towards their own class; that is too close to the line of 80 "
+        f"%, or rests on too few words, to call (it takes {ALL_RIGHT} that all do).",
         sides=BOTH[:1],
-        least=FEWEST,
-        words={
-            "yes": "What the model uses follows the data: {found.value:.1%} of the clearly polar words push "
-            "towards their own class.",
-            "no": "What the model uses does not follow the data: only {found.value:.1%} of the clearly "
-            "polar words push towards their own class.",
-            "not shown": "{found.value:.1%} of the clearly polar words push towards their own class; that is too close "
-            f"to the line of 80 %, or rests on too few words, to call (it takes {ALL_RIGHT} that all do).",
-        },
+        doubt="",
     ),
-    Claim(
+    _on_tokens(
         name="C2",
         statement="Polarity tokens have larger attention scores than neutral tokens.",
         statistic="AUC of attention scores, polar against neutral tokens",
         threshold=0.7,
-        needs=("tokens",),
-        estimate=_separated("tokens", "attention"),
-        silence=_FEW,
-        sides=BOTH,
-        least=FEWEST,
-        words={
-            "yes": "Attention singles out the words that matter: a polar word has a larger attention score than "
-            "a neutral one in {found.value:.1%} of all pairs.",
-            "no": "Attention does not single out the words that matter: a polar word has a larger "
-            "attention score than a neutral one in only {found.value:.1%} of all pairs (50 % is chance).",
-            "not shown": "A polar word has a larger attention score than a neutral one in {found.value:.1%} of all "
-            "pairs; that is too close to the line of 70 % to call.",
-        },
+        estimate=separation,
+        yes="Attention singles out the words that matter: a polar word has a larger attention score than a neutral "
+        "one in {:.1%} of all pairs.",
+        no="Attention does not single out the words that matter: a polar word has a larger attention score than a "
+        "neutral one in only {:.1%} of all pairs (50 % is chance).",
+        unsure="A polar word has a larger attention score than a neutral one in {:.1%} of all pairs",
     ),
-    Claim(
+    _on_tokens(
         name="C2b",
         statement="At equal frequency, polarity tokens have larger attention scores than tokens that all classes use "
         "alike.",
         statistic="AUC of attention scores, polar against evenly used tokens, within strata of frequency",
         threshold=0.7,
-        needs=("tokens",),
-        estimate=_matched_scores,
+        estimate=matched_separation,
+        yes="It is not how frequent they are: a polar word has a larger attention score than a word of about the same "
+        "frequency that all classes use alike in {:.1%} of all pairs.",
+        no="Among words of about the same frequency, a polar one has a larger attention score than one that all "
+        "classes use alike in only {:.1%} of all pairs (50 % is chance).",
+        unsure="Among words of about the same frequency, a polar one has a larger attention score than one that all "
+        "classes use alike in {:.1%} of all pairs",
         silence=_FEW_MATCHED,
         sides=MATCHED,
-        least=FEWEST,
-        words={
-            "yes": "It is not how frequent they are: a polar word has a larger attention score than a word of about "
-            "the same frequency that all classes use alike in {found.value:.1%} of all pairs.",
-            "no": "Among words of about the same frequency, a polar one has a larger attention score than one that all "
-            "classes use alike in only {found.value:.1%} of all pairs (50 % is chance).",
-            "not shown": "Among words of about the same frequency, a polar one has a larger attention score than one "
-            "that all classes use alike in {found.value:.1%} of all pairs; that is too close to the line of 70 % to "
-            "call.",
-        },
     ),
-    Claim(
+    _on_weights(
         name="C8",
         statement="Polarity tokens get larger attention weights on test text.",
         statistic="AUC of mean test attention weights, polar against neutral tokens",
         threshold=0.7,
-        needs=("weights",),
-        estimate=_separated("weights", "weight"),
-        silence=_FEW,
-        sides=BOTH,
-        least=FEWEST,
-        words={
-            "yes": "On unseen text the weights show it too: a polar word gets more weight than a neutral one in "
-            "{found.value:.1%} of all pairs.",
-            "no": "On unseen text the weights do not show it: a polar word gets more weight than a "
-            "neutral one in only {found.value:.1%} of all pairs (50 % is chance). Weights are small where texts are "
-            "long, whatever attention does; C8b leaves the length out.",
-            "not shown": "On unseen text a polar word gets more weight than a neutral one in {found.value:.1%} of "
-            "all pairs; that is too close to the line of 70 % to call.",
-        },
+        estimate=partial(separation, column="weight"),
+        yes="On unseen text the weights show it too: a polar word gets more weight than a neutral one in {:.1%} of "
+        "all pairs.",
+        no="On unseen text the weights do not show it: a polar word gets more weight than a neutral one in only "
+        "{:.1%} of all pairs (50 % is chance). Weights are small where texts are long, whatever attention does; C8b "
+        "leaves the length out.",
+        unsure="On unseen text a polar word gets more weight than a neutral one in {:.1%} of all pairs",
     ),
-    Claim(
+    _on_weights(
         name="C8b",
         statement="Against an even share of a test text's attention, polarity tokens get more than neutral tokens.",
         statistic="AUC of mean test attention over an even share (α · n), polar against neutral tokens",
         threshold=0.7,
-        needs=("weights",),
-        estimate=_separated("weights", "lift"),
-        silence=_FEW,
-        sides=BOTH,
-        least=FEWEST,
-        words={
-            "yes": "On unseen text attention goes to these words, however long the text is: a polar word gets more of "
-            "an even share than a neutral one in {found.value:.1%} of all pairs.",
-            "no": "On unseen text attention does not go to these words: a polar word gets more of an even share than a "
-            "neutral one in only {found.value:.1%} of all pairs (50 % is chance).",
-            "not shown": "On unseen text a polar word gets more of an even share of attention than a neutral one in "
-            "{found.value:.1%} of all pairs; that is too close to the line of 70 % to call.",
-        },
+        estimate=partial(separation, column="lift"),
+        yes="On unseen text attention goes to these words, however long the text is: a polar word gets more of an "
+        "even share than a neutral one in {:.1%} of all pairs.",
+        no="On unseen text attention does not go to these words: a polar word gets more of an even share than a "
+        "neutral one in only {:.1%} of all pairs (50 % is chance).",
+        unsure="On unseen text a polar word gets more of an even share of attention than a neutral one in {:.1%} of "
+        "all pairs",
     ),
-    Claim(
+    _on_weights(
         name="C8c",
         statement="At equal frequency, polarity tokens get more of an even share of a test text's attention than "
         "tokens that all classes use alike.",
         statistic="AUC of mean test attention over an even share (α · n), polar against evenly used tokens, within "
         "strata of frequency",
         threshold=0.7,
-        needs=("weights",),
         estimate=_matched_lifts,
+        yes="On unseen text attention goes to these words, however long the text and however frequent the word is: a "
+        "polar word gets more of an even share than a word of about the same frequency that all classes use alike in "
+        "{:.1%} of all pairs.",
+        no="On unseen text attention does not go to these words: a polar word gets more of an even share than a word "
+        "of about the same frequency that all classes use alike in only {:.1%} of all pairs (50 % is chance).",
+        unsure="On unseen text a polar word gets more of an even share of attention than a word of about the same "
+        "frequency that all classes use alike in {:.1%} of all pairs",
         silence=_FEW_MATCHED,
         sides=MATCHED,
-        least=FEWEST,
-        words={
-            "yes": "On unseen text attention goes to these words, however long the text and however frequent the word "
-            "is: a polar word gets more of an even share than a word of about the same frequency that all classes use "
-            "alike in {found.value:.1%} of all pairs.",
-            "no": "On unseen text attention does not go to these words: a polar word gets more of an even share than a "
-            "word of about the same frequency that all classes use alike in only {found.value:.1%} of all pairs (50 % "
-            "is chance).",
-            "not shown": "On unseen text a polar word gets more of an even share of attention than a word of about the "
-            "same frequency that all classes use alike in {found.value:.1%} of all pairs; that is too close to the "
-            "line of 70 % to call.",
-        },
     ),
 )

@@ -2,7 +2,7 @@
 
 `flips` (until the decision flips) has one row per instance, ranking and order: units, erased (null where nothing
 flips), fraction, mass. `single` (the top unit of a ranking beside another one, section 4) has one row per instance and
-ranking: `difference` Δα in attention of the two units, `divergence_difference` ΔJS in what their erasure does to the
+ranking: `delta_weight` Δα in attention of the two units, `delta_js` ΔJS in what their erasure does to the
 output; instances of one unit have no other and are left out. Seeds and random orders are pooled.
 """
 
@@ -146,11 +146,11 @@ def excess_curves(flips: pd.DataFrame, grid: Grid) -> Canvas:
 def divergence_clouds(single: pd.DataFrame, grid: Grid) -> Canvas:
     """ΔJS against Δα: how much more erasing the top unit does, by how much more attention it has (Figures 3 and 7)."""
     shown = _of_attention(single, grid)
-    low, high = _span(numbers(shown["divergence_difference"]))
+    low, high = _span(numbers(shown["delta_js"]))
     edges = _edges(shown)
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
-        x, y = numbers(rows["difference"]), numbers(rows["divergence_difference"])
+        x, y = numbers(rows["delta_weight"]), numbers(rows["delta_js"])
         axis.hexbin(x, y, gridsize=CELLS, extent=(0, edges[-1], low, high), mincnt=1, linewidths=0)
         axis.axhline(0, color="#555555", linewidth=0.9)
         _draw_medians(axis, x, y, edges)
@@ -173,8 +173,8 @@ def negative_counts(single: pd.DataFrame, grid: Grid) -> Canvas:
     centres, width = (edges[:-1] + edges[1:]) / 2, float(edges[1])
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
-        negative = rows["divergence_difference"] < 0
-        every, below = (np.histogram(numbers(some["difference"]), edges)[0] for some in (rows, rows[negative]))
+        negative = rows["delta_js"] < 0
+        every, below = (np.histogram(numbers(some["delta_weight"]), edges)[0] for some in (rows, rows[negative]))
         axis.bar(centres, every, width=0.94 * width, color=LIGHT)
         axis.bar(centres, below, width=0.5 * width, color=style.VERMILION)
         for centre, count, some in zip(centres.tolist(), every.tolist(), below.tolist(), strict=True):
@@ -352,7 +352,7 @@ def _tails(rankings: Sequence[str], known: Known) -> Draw:
 
 def _of_attention(single: pd.DataFrame, grid: Grid) -> pd.DataFrame:
     """Instances of more than one unit, where the top unit is that of attention."""
-    return in_grid(single[(single["ranking"] == "attention") & single["divergence_difference"].notna()], grid)
+    return in_grid(single[(single["ranking"] == "attention") & single["delta_js"].notna()], grid)
 
 
 def _span(values: Numbers) -> tuple[float, float]:
@@ -364,7 +364,7 @@ def _span(values: Numbers) -> tuple[float, float]:
 
 def _edges(shown: pd.DataFrame) -> Numbers:
     """Bounds of the tenths of Δα from zero to the largest one, rounded up; the same for all panels."""
-    largest = float(numbers(shown["difference"]).max(initial=0.0))
+    largest = float(numbers(shown["delta_weight"]).max(initial=0.0))
     return np.linspace(0, max(1, math.ceil(10 * largest - 1e-9)) / 10, BINS + 1)
 
 

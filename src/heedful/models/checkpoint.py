@@ -11,8 +11,7 @@ from heedful.config import ModelSettings
 from heedful.errors import CheckpointError, ConfigError, InputError, StoreError
 from heedful.files import read_json, replacing, write_json
 from heedful.models.classifier import Classifier, Interface, make_classifier
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Vocabulary
 
 FORMAT = 1
 """Raised when the layout of the files changes; a file of a newer format is refused."""
@@ -36,20 +35,17 @@ def save_model(model: Classifier, folder: Path | str) -> None:
     >>> heedful.load_model("my-model").predict(texts) == model.predict(texts)
     True
     """
-    place = Path(folder)
     interface = model.interface
-    with replacing(place / PARAMETERS) as temporary:
+    with replacing(Path(folder) / PARAMETERS) as temporary:
         save_file({name: tensor.cpu().contiguous() for name, tensor in model.state_dict().items()}, temporary)
-    write_json(
-        place / DESCRIPTION,
-        {
-            "format": FORMAT,
-            "settings": model.settings.model_dump(mode="json"),
-            "class_names": interface.class_names,
-            "tokenizer": {"mode": interface.tokenizer.mode, "lowercase": interface.tokenizer.lowercase},
-            "vocabulary": interface.vocabulary.tokens,
-        },
-    )
+    description = {
+        "format": FORMAT,
+        "settings": model.settings.model_dump(mode="json"),
+        "class_names": interface.class_names,
+        "tokenizer": {"mode": interface.tokenizer.mode, "lowercase": interface.tokenizer.lowercase},
+        "vocabulary": interface.vocabulary.tokens,
+    }
+    write_json(Path(folder) / DESCRIPTION, description)
 
 
 def load_model(folder: Path | str, *, device: str = "cpu") -> Classifier:

@@ -8,6 +8,8 @@ Two classes have one output s and the logits (0, s), so that cross-entropy is th
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -17,17 +19,58 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.config import ModelSettings
-from heedful.models.attention import ATTENTIONS, Attention, uniform
-from heedful.models.encoders import ENCODERS, AffineEncoder, Encoder
+from heedful.errors import InputError
 from heedful.models.interface import Interface as Interface
-from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention
+from heedful.models.kernels import distinct_tokens, drop, gather_rows, pool_attention
+from heedful.models.layers import ATTENTIONS, ENCODERS, AffineEncoder, Attention, Encoder, uniform
 from heedful.notebook import counted, listed, pairs, panel
 from heedful.text.corpus import Split
-from heedful.text.ragged import Batch, in_order, segment_softmax
+from heedful.text.ragged import Batch, in_order, lengths_of, positions_of, segment_softmax, segments_of
+from heedful.text.vectors import Vectors
 from heedful.traces import Trace
 
 UNITS_AT_ONCE = 50_000
 """Of a trace, with a contextual encoder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttendedUnits:
+    """What an attention weighs: unit j has row `index[j]` of the hidden vectors and scores, which equal tokens share.
+
+    Weights are differentiable, and computed when they are asked for: the pooled vectors do not need them.
+    """
+
+    hidden: Float[Tensor, "rows hidden"]
+    scores: Float[Tensor, " rows"]
+    index: Int[Tensor, " units"]
+    offsets: Int[Tensor, " bounds"]
+    imposed: Float[Tensor, " units"] | None = None
+    """Scores from elsewhere, which take the place of the attention's own and do not learn."""
+
+    @property
+    def attention_scores(self) -> Float[Tensor, " units"]:
+        """a_j of every unit."""
+        return self.scores[self.index] if self.imposed is None else self.imposed
+
+    @cached_property
+    def attention_weights(self) -> Float[Tensor, " units"]:
+        """α = softmax(a) within each document."""
+        return segment_softmax(self.attention_scores, self.offsets)
+
+    def pooled(self) -> Float[Tensor, "documents hidden"]:
+        """h = Σ α_j h_j of each document."""
+        if self.imposed is None:
+            return pool_attention(self.hidden, self.scores, self.index, self.offsets)
+        each = torch.arange(len(self.index), device=self.index.device)
+        return pool_attention(self.hidden[self.index], self.imposed, each, self.offsets)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What a classifier makes of a batch: its logits, and the units with the attention that led to them."""
+
+    logits: Float[Tensor, "documents classes"]
+    units: AttendedUnits
 
 
 class Classifier(nn.Module, ABC):
@@ -37,6 +80,8 @@ class Classifier(nn.Module, ABC):
     """The encoder below the final attention."""
     attention: Attention
     """The final attention: the one that traces show and erasure changes."""
+    initial: "Classifier | None"
+    """With frozen attention weights the model as it began, which goes on scoring; otherwise none."""
     history: pd.DataFrame
     """One row per epoch of its training; empty until it is trained."""
 
@@ -44,6 +89,7 @@ class Classifier(nn.Module, ABC):
         super().__init__()
         self.interface = interface
         self.settings = settings
+        self.initial = None
         self.history = pd.DataFrame()
         shape = (len(interface.vocabulary), settings.embedding_size)
         self.embedding = nn.Parameter(uniform(shape, settings.embedding_range, generator))
@@ -58,14 +104,8 @@ class Classifier(nn.Module, ABC):
         """Make the encoders and attentions."""
 
     @abstractmethod
-    def document_vectors(
-        self, batch: Batch, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "documents hidden"]:
-        """h = Σ α_j h_j of the final attention."""
-
-    @abstractmethod
-    def unit_scores(self, batch: Batch) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
-        """Attention score a_j and polarity scores z_j of every unit of the final attention, without dropout."""
+    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
+        """The units of the final attention, with the scores that it gives them. A generator draws dropout masks."""
 
     @property
     @abstractmethod
@@ -81,86 +121,53 @@ class Classifier(nn.Module, ABC):
     def classes(self) -> int:
         return len(self.interface.class_names)
 
-    def predict(self, texts: Split | Iterable[str]) -> list[str]:
-        """The name of the most probable class of each text, in their order; of equal classes the first.
+    def forward(
+        self, batch: Batch, generator: torch.Generator | None = None, *, weights: Trace | None = None
+    ) -> Output:
+        """Logits of each document, and its attention. Those of a trace that is given take the place of its own.
 
-        texts: a list of strings, one string (as a list of one), or a split of the corpus.
+        A generator draws dropout masks, of words, sentences, documents and logits in this order; without one nothing is
+        dropped.
         """
-        names = self.interface.class_names
-        return [names[number] for number in self.exact_trace(self.interface.read(texts)).predictions.tolist()]
-
-    def predict_proba(self, texts: Split | Iterable[str]) -> Float[np.ndarray, "texts classes"]:
-        """The probability of each class for each text, [texts, classes], columns as in `interface.class_names`.
-
-        The numbers are those of the trace of these texts, in float64.
-
-        texts: a list of strings, one string (as a list of one), or a split of the corpus.
-        """
-        return self.exact_trace(self.interface.read(texts)).probabilities.numpy()
-
-    def exact_trace(
-        self, split: Split, *, labels: Int[Tensor, " instances"] | None = None, units: Sequence[str] | None = None
-    ) -> Trace:
-        """What the model does on every document of a split, from a float64 copy of its parameters."""
-        exact = copy.deepcopy(self).double().eval()
-        attention, polarity = exact._split_scores(split)
-        return Trace.from_arrays(
-            offsets=split.sentences.offsets if self.hierarchical else split.offsets,
-            attention_scores=attention,
-            polarity_scores=polarity,
-            bias=exact.bias(),
-            labels=labels,
-            units=units,
-            class_names=self.interface.class_names,
-        )
-
-    @torch.no_grad()
-    def _split_scores(self, split: Split) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
-        """Batch by batch with a contextual encoder; otherwise all at once, so that equal tokens tie to the last bit."""
-        most = UNITS_AT_ONCE if self.contextual else int(split.offsets[-1])
-        parts = []
-        for rows in in_order(split.lengths, most):
-            batch = split.batch(rows, sentences=self.hierarchical).to(self.embedding.device)
-            attention, polarity = self.unit_scores(batch)
-            parts.append((attention.cpu(), polarity.cpu()))
-        return torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
-
-    def __repr__(self) -> str:
-        settings, interface = self.settings, self.interface
-        kind = f"attention={settings.attention}, encoder={settings.encoder}, λ={settings.score_scale:g}"
-        size = f"{counted(len(interface.vocabulary), 'token')}, classes {listed(interface.class_names)}"
-        return f"{type(self).__name__}({kind}, {size}; {self._training()})"
-
-    def _repr_html_(self) -> str:
-        settings, interface = self.settings, self.interface
-        facts = {
-            "attention": f"{settings.attention}, λ = {settings.score_scale:g}",
-            "encoder": settings.encoder,
-            "sizes": f"embedding {settings.embedding_size}, hidden {self.encoder.size}",
-            "dropout": f"{settings.dropout:g}",
-            "vocabulary": counted(len(interface.vocabulary), "token"),
-            "classes": listed(interface.class_names),
-            "parameters": f"{sum(parameter.numel() for parameter in self.parameters()):,}",
-            "training": self._training(),
-        }
-        return panel(type(self).__name__, pairs(facts))
-
-    def _training(self) -> str:
-        """How long it was trained, and how well it did at best."""
-        if "dev_accuracy" not in self.history or self.history.empty:
-            return "no history of training"
-        return f"{counted(len(self.history), 'epoch')}, best dev accuracy {self.history['dev_accuracy'].max():.3f}"
-
-    def forward(self, batch: Batch, generator: torch.Generator | None = None) -> Float[Tensor, "documents classes"]:
-        """Logits of each document. A generator draws dropout masks, of words, sentences, documents and logits in this
-        order; without one nothing is dropped."""
         settings = self.settings
+        units = self.units(batch, generator, weights=weights)
         rate = settings.dropout if settings.document_dropout is None else settings.document_dropout
-        document = drop(self.document_vectors(batch, generator), rate, generator)
-        logits = self.class_scores(document)
+        logits = self.class_scores(drop(units.pooled(), rate, generator))
         if self.readout_bias is not None:
             logits = logits + self.bias()
-        return drop(logits, settings.logit_dropout, generator)
+        return Output(logits=drop(logits, settings.logit_dropout, generator), units=units)
+
+    def units(
+        self, batch: Batch, generator: torch.Generator | None = None, *, weights: Trace | None = None
+    ) -> AttendedUnits:
+        """The units of the final attention, with its own scores or those that are imposed."""
+        units = self.own_units(batch, generator)
+        imposed = self._imposed_scores(batch, units.offsets, weights)
+        return units if imposed is None else replace(units, imposed=imposed.to(units.scores))
+
+    @torch.no_grad()
+    def _imposed_scores(
+        self, batch: Batch, offsets: Int[Tensor, " bounds"], weights: Trace | None
+    ) -> Float[Tensor, " units"] | None:
+        """a of another trace or of the frozen initial model, log α of uniform weights, none where they are learned."""
+        kind = self.settings.attention_weights
+        if weights is not None:
+            return _scores_of(weights, batch.instances, offsets)
+        if kind == "given":
+            raise InputError("This model was trained with attention weights from elsewhere: give those of these texts.")
+        if kind == "uniform":
+            return -lengths_of(offsets).double().log()[segments_of(offsets)]
+        return None if self.initial is None else self.initial.own_units(batch).attention_scores
+
+    def unit_scores(
+        self, batch: Batch, *, weights: Trace | None = None
+    ) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
+        """Attention score a_j and polarity scores z_j of every unit of the final attention, without dropout.
+
+        Equal tokens have equal scores, to the last bit, where no encoder sees their neighbours.
+        """
+        units = self.units(batch, weights=weights)
+        return units.attention_scores, self.class_scores(units.hidden)[units.index]
 
     def class_scores(self, vectors: Float[Tensor, "units hidden"]) -> Float[Tensor, "units classes"]:
         """Wᵀh per class: the logits of a document vector but for the bias, the polarity scores of a hidden vector."""
@@ -195,6 +202,82 @@ class Classifier(nn.Module, ABC):
             embedded, index = embedded[index], torch.arange(len(index), device=index.device)
         return drop(embedded, self.settings.dropout, generator), index
 
+    def predict(self, texts: Split | Iterable[str], *, weights: Trace | None = None) -> list[str]:
+        """The name of the most probable class of each text, in their order; of equal classes the first.
+
+        texts: a list of strings, one string (as a list of one), or a split of the corpus.
+        weights: another trace of these texts, whose attention weights take the place of the model's own.
+        """
+        numbers = self.exact_trace(self.interface.read(texts), weights=weights).predictions.tolist()
+        return [self.interface.class_names[number] for number in numbers]
+
+    def predict_proba(
+        self, texts: Split | Iterable[str], *, weights: Trace | None = None
+    ) -> Float[np.ndarray, "texts classes"]:
+        """The probability of each class for each text, [texts, classes], columns as in `interface.class_names`.
+
+        The numbers are those of the trace of these texts, in float64. Arguments as of `predict`.
+        """
+        return self.exact_trace(self.interface.read(texts), weights=weights).probabilities.numpy()
+
+    def exact_trace(
+        self,
+        split: Split,
+        *,
+        labels: Int[Tensor, " instances"] | None = None,
+        units: Sequence[str] | None = None,
+        weights: Trace | None = None,
+    ) -> Trace:
+        """What the model does on every document of a split, from a float64 copy of its parameters.
+
+        Batch by batch with a contextual encoder; otherwise all at once, so that equal tokens tie to the last bit.
+        """
+        exact = copy.deepcopy(self).double().eval()
+        rows = in_order(split.lengths, UNITS_AT_ONCE if self.contextual else int(split.offsets[-1]))
+        with torch.no_grad():
+            batches = (split.batch(some, sentences=self.hierarchical).to(self.embedding.device) for some in rows)
+            scores = [exact.unit_scores(batch, weights=weights) for batch in batches]
+        attention, polarity = (torch.cat(parts).cpu() for parts in zip(*scores, strict=True))
+        return Trace.from_arrays(
+            offsets=split.sentences.offsets if self.hierarchical else split.offsets,
+            attention_scores=attention,
+            polarity_scores=polarity,
+            bias=exact.bias(),
+            labels=labels,
+            units=units,
+            class_names=self.interface.class_names,
+        )
+
+    def __repr__(self) -> str:
+        settings, interface = self.settings, self.interface
+        kind = f"attention={settings.attention}, encoder={settings.encoder}, λ={settings.score_scale:g}"
+        size = f"{counted(len(interface.vocabulary), 'token')}, classes {listed(interface.class_names)}"
+        return f"{type(self).__name__}({kind}{self._imposed()}, {size}; {self._training()})"
+
+    def _repr_html_(self) -> str:
+        settings, interface = self.settings, self.interface
+        facts = {
+            "attention": f"{settings.attention}, λ = {settings.score_scale:g}{self._imposed()}",
+            "encoder": settings.encoder,
+            "sizes": f"embedding {settings.embedding_size}, hidden {self.encoder.size}",
+            "dropout": f"{settings.dropout:g}",
+            "vocabulary": counted(len(interface.vocabulary), "token"),
+            "classes": listed(interface.class_names),
+            "parameters": f"{sum(p.numel() for p in self.parameters() if p.requires_grad):,}",
+            "training": self._training(),
+        }
+        return panel(type(self).__name__, pairs(facts))
+
+    def _imposed(self) -> str:
+        kind = self.settings.attention_weights
+        return "" if kind == "learned" else f", {kind} weights"
+
+    def _training(self) -> str:
+        """How long it was trained, and how well it did at best."""
+        if "dev_accuracy" not in self.history or self.history.empty:
+            return "no history of training"
+        return f"{counted(len(self.history), 'epoch')}, best dev accuracy {self.history['dev_accuracy'].max():.3f}"
+
 
 class FlatClassifier(Classifier):
     """Attention over the words of a document: DP, DP-A, DP-L, AD of Sun & Lu 2020, FLAN of Serrano & Smith 2019."""
@@ -206,18 +289,10 @@ class FlatClassifier(Classifier):
     def contextual(self) -> bool:
         return self.encoder.contextual
 
-    def document_vectors(
-        self, batch: Batch, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "documents hidden"]:
+    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         embedded, index = self._embed(batch, generator, apart=self.contextual)
         hidden = self.encoder(embedded, batch.offsets)
-        return pool_attention(hidden, self.attention(hidden), index, batch.offsets)
-
-    def unit_scores(self, batch: Batch) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
-        """Equal tokens have equal scores, to the last bit, where no encoder sees their neighbours."""
-        embedded, index = self._embed(batch, None, apart=self.contextual)
-        hidden = self.encoder(embedded, batch.offsets)
-        return self.attention(hidden)[index], self.class_scores(hidden)[index]
+        return AttendedUnits(hidden=hidden, scores=self.attention(hidden), index=index, offsets=batch.offsets)
 
 
 class HierarchicalClassifier(Classifier):
@@ -231,45 +306,49 @@ class HierarchicalClassifier(Classifier):
     def contextual(self) -> bool:
         return True
 
-    def document_vectors(
-        self, batch: Batch, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "documents hidden"]:
-        hidden, offsets = self._hidden_sentences(batch, generator)
-        return pool_attention(hidden, self.attention(hidden), torch.arange(len(hidden), device=hidden.device), offsets)
+    def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
+        sentences = drop(self.word_units(batch, generator).pooled(), self.settings.sentence_dropout, generator)
+        assert batch.sentences is not None
+        hidden = self.encoder(sentences, batch.sentences.offsets)
+        index = torch.arange(len(hidden), device=hidden.device)
+        return AttendedUnits(hidden=hidden, scores=self.attention(hidden), index=index, offsets=batch.sentences.offsets)
 
-    def unit_scores(self, batch: Batch) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
-        hidden, _ = self._hidden_sentences(batch, None)
-        return self.attention(hidden), self.class_scores(hidden)
-
-    def word_weights(self, batch: Batch) -> Float[Tensor, " words"]:
-        """The attention weight of every word within its sentence: one in each sentence, without dropout."""
+    def word_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
+        """The words of every sentence: the units of the first attention."""
         assert batch.sentences is not None, "a hierarchical model needs batches with sentences"
-        embedded, index = self._embed(batch, None, apart=self.word_encoder.contextual)
-        words = self.word_encoder(embedded, batch.sentences.bounds)
-        return segment_softmax(self.word_attention(words)[index], batch.sentences.bounds)
-
-    def _hidden_sentences(
-        self, batch: Batch, generator: torch.Generator | None
-    ) -> tuple[Float[Tensor, "sentences hidden"], Int[Tensor, " bounds"]]:
-        assert batch.sentences is not None, "a hierarchical model needs batches with sentences"
-        bounds = batch.sentences.bounds
         embedded, index = self._embed(batch, generator, apart=self.word_encoder.contextual)
-        words = self.word_encoder(embedded, bounds)
-        sentences = pool_attention(words, self.word_attention(words), index, bounds)
-        kept = drop(sentences, self.settings.sentence_dropout, generator)
-        return self.encoder(kept, batch.sentences.offsets), batch.sentences.offsets
+        hidden = self.word_encoder(embedded, batch.sentences.bounds)
+        return AttendedUnits(
+            hidden=hidden, scores=self.word_attention(hidden), index=index, offsets=batch.sentences.bounds
+        )
 
 
-def drop(
-    values: Float[Tensor, "rows columns"], dropout: float, generator: torch.Generator | None
-) -> Float[Tensor, "rows columns"]:
-    """Dropout, with masks drawn from the generator; nothing without one."""
-    if generator is None or dropout == 0:
-        return values
-    return values * keep_mask(values.shape, dropout, generator).to(values.dtype)
+def _scores_of(
+    trace: Trace, instances: Int[Tensor, " documents"], offsets: Int[Tensor, " bounds"]
+) -> Float[Tensor, " units"]:
+    """The attention scores of some instances of a trace, whose units must be those that begin at these offsets."""
+    rows, units = instances.cpu(), lengths_of(offsets).cpu()
+    if int(rows.max()) >= len(trace):
+        raise InputError(f"The trace has {counted(len(trace), 'instance')}, none with number {int(rows.max())}.")
+    wrong = (trace.lengths[rows] != units).nonzero()
+    if len(wrong):
+        first = int(wrong[0])
+        raise InputError(
+            f"The trace whose weights are taken must be of the same units; instance {int(rows[first])} has "
+            f"{int(trace.lengths[rows[first]])} there and {int(units[first])} here."
+        )
+    return trace.attention_scores[positions_of(trace.offsets, rows)].to(offsets.device)
 
 
-def make_classifier(interface: Interface, settings: ModelSettings, generator: torch.Generator) -> Classifier:
-    """The classifier that the settings describe, its parameters drawn from the generator."""
+def make_classifier(
+    interface: Interface, settings: ModelSettings, generator: torch.Generator, vectors: Vectors | None = None
+) -> Classifier:
+    """The classifier that the settings describe, its parameters drawn from the generator, some embeddings given."""
     kind = HierarchicalClassifier if settings.structure == "hierarchical" else FlatClassifier
-    return kind(interface, settings, generator)
+    model = kind(interface, settings, generator)
+    if vectors is not None:
+        with torch.no_grad():
+            model.embedding[vectors.rows] = vectors.values
+    if settings.attention_weights == "frozen":
+        model.initial = copy.deepcopy(model).requires_grad_(False)
+    return model

@@ -10,9 +10,8 @@ from heedful.errors import InputError
 from heedful.notebook import counted, listed, short
 from heedful.text.corpus import Split
 from heedful.text.ragged import lengths_of
-from heedful.text.readers import writable
-from heedful.text.tokenize import Tokenizer
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tables import writable
+from heedful.text.tokenize import Tokenizer, Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +32,14 @@ class Interface:
         """
         if isinstance(texts, Split):
             return texts
-        found = _strings(texts)
-        tokens = self.tokenizer.encode(found, self.vocabulary)
+        strings = _strings(texts)
+        tokens = self.tokenizer.encode(strings, self.vocabulary)
         empty = (lengths_of(tokens.offsets) == 0).nonzero()
         if len(empty):
-            which = (
-                "this one has none." if len(found) == 1 else f"{_place(int(empty[0]), found)} has none. Leave it out."
-            )
+            alone = len(strings) == 1
+            which = "this one has none." if alone else f"{_place(int(empty[0]), strings)} has none. Leave it out."
             raise InputError(f"A text needs at least one word; {which}")
-        return Split(texts=found, labels=torch.zeros(len(found), dtype=torch.int64), tokens=tokens)
+        return Split(texts=strings, labels=torch.zeros(len(strings), dtype=torch.int64), tokens=tokens)
 
 
 def _strings(texts: object) -> list[str]:
@@ -52,13 +50,13 @@ def _strings(texts: object) -> list[str]:
             "Expected a list of texts, one text, or a split of a corpus (such as corpus.test); got "
             f"{type(texts).__name__}. Give strings; of a table, its column of texts."
         )
-    found = list(texts)
-    wrong = next((number for number, text in enumerate(found) if not isinstance(text, str)), None)
+    entries = list(texts)
+    wrong = next((number for number, text in enumerate(entries) if not isinstance(text, str)), None)
     if wrong is not None:
-        raise InputError(f"Every text must be a string; {_place(wrong, found)} is none. Leave it out.")
-    if not found:
+        raise InputError(f"Every text must be a string; {_place(wrong, entries)} is none. Leave it out.")
+    if not entries:
         raise InputError("Expected at least one text, got an empty list.")
-    return [str(writable(text)) for text in found]
+    return [str(writable(text)) for text in entries]
 
 
 def _place(number: int, texts: Sequence[object]) -> str:

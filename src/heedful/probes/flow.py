@@ -26,9 +26,8 @@ from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, 
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.errors import ConfigError, InputError
 from heedful.files import replacing
-from heedful.models.attention import AdditiveAttention
 from heedful.models.classifier import Classifier
-from heedful.models.encoders import AffineEncoder
+from heedful.models.layers import AdditiveAttention, AffineEncoder
 from heedful.text.corpus import Corpus, Split
 from heedful.training.events import Event, StepDone
 
@@ -78,6 +77,10 @@ def parameters_of(model: Classifier) -> Parameters:
         )
     if model.settings.attention_bias or model.settings.readout_bias:
         raise InputError("Flow terms are those of Sun & Lu 2020, whose models have no biases; this one has.")
+    if model.settings.attention_weights != "learned":
+        raise InputError(
+            f"Flow terms are those of learned attention; this model's is {model.settings.attention_weights}."
+        )
     encoder, attention = model.encoder, model.attention
     return Parameters(
         embedding=model.embedding.detach().double(),

@@ -40,7 +40,7 @@ def token_scores(
         association, group: γ (of more than two classes the largest share) and positive, negative, neutral or none (the
             name of a class), by rates: how often a class uses the token, which the sizes of classes cannot move.
         beyond_chance: whether the token belongs to its class by more than accident: tested on every token that occurs
-            more than five times, with at most 5 % of false discoveries (`heedful.analysis.chance`). What is claimed of
+            more than five times, with at most 5 % of false discoveries (`heedful.analysis.tokens`). What is claimed of
             words of a class rests on these.
         count, even: how often it occurs, and whether all classes use it about alike and it occurs more than five times.
         association_by_counts, group_by_counts: the same by raw counts, the paper's definition.

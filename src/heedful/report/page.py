@@ -1,126 +1,96 @@
-"""The report: one HTML file that needs nothing else, everything in it escaped."""
+"""The page: all that an audit, a study or an erasure shows, as one value. HTML, terminal and JSON are its views."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
 from heedful.claims.answer import Answer
-from heedful.figures.style import ATTENDED, AWAY, TOWARDS
-from heedful.files import write_text
-from heedful.report.strips import Example, Piece
-from heedful.report.timeline import CONTENT_POLICY
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""What a page may load and run: nothing but its own styles and pictures."""
+from heedful.figures.picture import Picture
+from heedful.report.strips import Example
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A drawn figure and the sentence that says what to see in it."""
+class PageTable:
+    """A table as it is shown, its cells words, and the numbers behind it."""
 
-    title: str
-    caption: str
-    svg: str
-    wide: bool = False
-    """Too wide to be read when it is shrunk to a narrow screen: it scrolls there."""
+    name: str
+    cells: pd.DataFrame
+    data: pd.DataFrame | None = None
+    """None where the cells are all there is."""
+    title: str = ""
+    note: str = ""
+    lead: str = ""
+    """What it comes to, in one sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
-    """A section of its own: a sentence, and what of verdicts, table and pictures it has."""
+class Judged:
+    """What the claims came to on one data set."""
+
+    dataset: str
+    verdicts: Sequence[Verdict]
+
+    def of(self, claim: str) -> Verdict | None:
+        return next((verdict for verdict in self.verdicts if verdict.claim == claim), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of a page: a sentence, and what of verdicts, tables, pictures and texts it has."""
 
     name: str
     title: str
-    lead: str
+    lead: str = ""
     verdicts: Sequence[Verdict] = ()
-    tables: Sequence[pd.DataFrame] = ()
-    """Cells are words."""
+    judged: Sequence[Judged] = ()
+    """Verdicts by data set, which are shown beside each other."""
+    tables: Sequence[PageTable] = ()
     note: str = ""
     """What to know of the tables."""
     pictures: Sequence[Picture] = ()
-    fragment: str = ""
-    """A timeline: HTML of our own making."""
+    texts: Sequence[Example] = ()
+    timeline: str = ""
+    """A training to be moved through by hand: HTML of our own making."""
+    on_terminal: bool = True
+
+    def claims(self) -> dict[str, str]:
+        """Every claim that was judged on some data set, with its statement."""
+        return {verdict.claim: verdict.statement for one in self.judged for verdict in one.verdicts}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
-    """All that the page shows, in its order."""
+class Page:
+    """What is shown, in its order."""
 
     title: str
-    answer: Answer
-    verdicts: Sequence[Verdict]
-    accuracy: Estimate
-    baseline: float
-    """The accuracy of always guessing the commonest class."""
-    worth: Sequence[Verdict]
-    """Whether the model does better than that."""
-    pictures: Sequence[Picture]
-    strongest: Mapping[str, pd.DataFrame]
-    examples: Sequence[Example]
-    notices: Sequence[str]
-    facts: Mapping[str, Mapping[str, object]]
-    naming: str = ""
-    """Which class is called positive, where that is not plain."""
-    erasure: Part | None = None
-    advice: Part | None = None
-    training: Part | None = None
+    headline: str
+    answer: Answer | None = None
+    sections: Sequence[Section] = ()
+    notices: Sequence[str] = ()
+    numbers: Mapping[str, object] = field(default_factory=dict)
+    """Numbers of the whole, by name."""
+    facts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """How it was made."""
+    places: Mapping[str, Path] = field(default_factory=dict)
+    """Where the page and what belongs to it lie."""
 
-    @property
-    def policy(self) -> str:
-        """The Content-Security-Policy of the page: a timeline's script is the only one that may run."""
-        return f"{POLICY}; {CONTENT_POLICY}" if self.training and self.training.fragment else POLICY
+    def section(self, name: str) -> Section:
+        return next(section for section in self.sections if section.name == name)
 
+    def verdicts(self) -> Iterator[tuple[str, Verdict]]:
+        """All verdicts with the data set that they are of, which is empty where there is one only."""
+        for section in self.sections:
+            yield from (("", verdict) for verdict in section.verdicts)
+            yield from ((one.dataset, verdict) for one in section.judged for verdict in one.verdicts)
 
-def write_report(report: Report, path: Path) -> None:
-    write_text(path, render(report))
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The numbers of all tables by name."""
+        shown = [table for section in self.sections for table in section.tables]
+        return {table.name: table.cells if table.data is None else table.data for table in shown}
 
-
-def render(report: Report) -> str:
-    return make_environment().get_template("report.html").render(report=report)
-
-
-def make_environment() -> Environment:
-    """Templates that escape everything but our own figures, and refuse names they do not know."""
-    environment = Environment(
-        loader=PackageLoader("heedful.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["attention_style"] = _attention_style
-    environment.filters["decision_style"] = _decision_style
-    environment.filters["place"] = _place
-    environment.filters["mark"] = {"yes": "holds", "no": "fails", "not shown": "open"}.__getitem__
-    environment.filters["svg"] = Markup  # figures and timelines are ours; everything else is escaped
-    return environment
-
-
-def _place(verdict: Verdict, value: float, from_right: bool = False) -> str:
-    """Where a value stands on the scale of a claim, in per cent of its width; beyond the ends, at the end."""
-    low, high = verdict.span
-    share = min(1.0, max(0.0, (value - low) / (high - low)))
-    return f"{100 * (1 - share if from_right else share):.2f}"
-
-
-def _attention_style(piece: Piece) -> str:
-    """One hue: the darker, the more attention."""
-    assert piece.shade is not None
-    return f"background:rgba({_rgb(ATTENDED)},{max(0.0, piece.shade):.3f})"
-
-
-def _decision_style(piece: Piece) -> str:
-    """Green speaks for the decision, purple against it."""
-    assert piece.shade is not None
-    return f"background:rgba({_rgb(TOWARDS if piece.shade >= 0 else AWAY)},{0.8 * min(1.0, abs(piece.shade)):.3f})"
-
-
-def _rgb(colour: str) -> str:
-    """#E69F00 as 230,159,0."""
-    return ",".join(str(int(colour[place : place + 2], 16)) for place in (1, 3, 5))
+    def pictures(self) -> Iterator[Picture]:
+        for section in self.sections:
+            yield from section.pictures

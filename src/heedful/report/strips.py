@@ -29,20 +29,26 @@ class Piece:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
-    """One instance as three strips of the same text: attention, what was used here, and what words would push."""
+class Strip:
+    """A text whose tokens are shaded by one number."""
 
-    attended: Sequence[Piece]
-    used: Sequence[Piece]
-    pushes: Sequence[Piece]
+    name: str
+    pieces: Sequence[Piece]
+    signed: bool = False
+    """Whether the number speaks for and against something."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One instance as strips of the same text: attention, what was used here, and what words would push."""
+
+    strips: Sequence[Strip]
     predicted: str
     probability: float
     label: str | None
     why: str
     cut: int = 0
     """How many tokens are not shown."""
-    words: Sequence[Piece] = ()
-    """Of a hierarchical model, what it attends to within sentences."""
 
 
 def pushes_of(trace: Trace) -> Float[Tensor, " units"]:
@@ -50,22 +56,28 @@ def pushes_of(trace: Trace) -> Float[Tensor, " units"]:
     return importance(trace, "polarity")
 
 
-def make_example(trace: Trace, number: int, text: str, spans: Int[Tensor, "units 2"], why: str) -> Example:
-    """The strips of one instance, each shaded relative to its own largest number."""
-    place = trace.instance(number)
-    weights, used, pushes = (
-        values[place] for values in (trace.attention_weights, trace.contributions, pushes_of(trace))
-    )
-    shown = spans[:MOST_UNITS]
+def make_example(
+    trace: Trace, number: int, text: str, spans: Int[Tensor, "units 2"], why: str, words: WordWeights | None = None
+) -> Example:
+    """The strips of one instance, each shaded relative to its own largest number.
+
+    `words` of a hierarchical model are what it attends to within sentences, shaded by the largest of their sentence.
+    """
+    place, shown = trace.instance(number), spans[:MOST_UNITS]
     predicted = int(trace.predictions[number])
-    label = None if trace.labels is None else trace.class_names[int(trace.labels[number])]
+
+    def strip(name: str, values: Float[Tensor, " all"], note: str, *, signed: bool = True) -> Strip:
+        notes = [note.format(value) for value in values[place].tolist()]
+        return Strip(name=name, pieces=_pieces(text, shown, relative(values[place]), notes), signed=signed)
+
+    attention = strip("attention", trace.attention_weights, "attention weight {:.3f}", signed=False)
+    used = strip("used here", trace.contributions, "gave {:+.3f} to the decision")
+    pushes = strip("would push", pushes_of(trace), "would push {:+.2f}")
     return Example(
-        attended=_pieces(text, shown, relative(weights), [f"attention weight {w:.3f}" for w in weights.tolist()]),
-        used=_pieces(text, shown, relative(used), [f"gave {value:+.3f} to the decision" for value in used.tolist()]),
-        pushes=_pieces(text, shown, relative(pushes), [f"would push {value:+.2f}" for value in pushes.tolist()]),
+        strips=[attention, *([] if words is None else [_within_sentences(text, words)]), used, pushes],
         predicted=trace.class_names[predicted],
         probability=float(trace.probabilities[number, predicted]),
-        label=label,
+        label=None if trace.labels is None else trace.class_names[int(trace.labels[number])],
         why=why,
         cut=max(0, len(spans) - MOST_UNITS),
     )
@@ -76,10 +88,9 @@ def relative(values: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
     return values / values.abs().max().clamp(min=1e-12)
 
 
-def word_pieces(text: str, words: WordWeights) -> list[Piece]:
-    """The words of a text, each shaded by its weight relative to the largest of its sentence."""
+def _within_sentences(text: str, words: WordWeights) -> Strip:
     notes = [f"weight within its sentence {weight:.3f}" for weight in words.weights.tolist()]
-    return _pieces(text, words.spans[:MOST_UNITS], words.relative, notes)
+    return Strip(name="within sentences", pieces=_pieces(text, words.spans[:MOST_UNITS], words.relative, notes))
 
 
 def _pieces(

@@ -7,23 +7,25 @@ neutral words clearly better than chance, and what cannot be told apart is said 
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pandas as pd
 
-from heedful.analysis.statistics import area
-from heedful.claims.kinds import FEWEST
-from heedful.claims.model import has_learned
-from heedful.claims.scores import matched_separation, polar
-from heedful.config import RunSettings
+from heedful.analysis.separation import matched_separation, polar
+from heedful.analysis.statistics import FEWEST, area
+from heedful.claims import Verdict, judge
+from heedful.claims.scores import has_learned
+from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run
+from heedful.report.page import PageTable, Section
 from heedful.store import Store
-from heedful.sweep.jobs import SweepEvent
-from heedful.sweep.loop import sweep
-from heedful.sweep.memory import cores
+from heedful.studies.measures import measure_runs
+from heedful.sweep.loop import SweepEvent, sweep
 from heedful.sweep.plan import Plan
-from heedful.text.corpus import Corpus, Split
+from heedful.sweep.resources import cores
+from heedful.text.corpus import Corpus
 from heedful.training.events import Observer
 
 SCALES = (1.0, 10.0, 100.0)
@@ -40,23 +42,149 @@ MOST_WORK = 5e10
 """Of a training; IMDB with 40 epochs is 1.3e10. Beyond, other settings are tried only when that is asked for."""
 
 
+PLAIN, RECURRENT = "DP", "DP-L"
+MODELS = {("dot", "none"): PLAIN, ("dot", "lstm"): RECURRENT, ("dot", "affine"): "DP-A", ("additive", "none"): "AD"}
+"""What Sun & Lu 2020 call a model of this attention and encoder."""
+
+NOTE = (
+    "λ divides the attention scores. Separation is the AUC of the attention scores of polar against other words of "
+    "about the same frequency (C2b; chance is .5); preference is how far the AUC of one class's words against "
+    "another's is from a half. Dev accuracies within one standard error of the best count as equal."
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """A recommended λ and penalty on VᵀW, or none, and the runs that say so."""
+    """A recommended λ and penalty on VᵀW, or none, and the runs that say so; or why nothing was tried."""
 
-    table: pd.DataFrame
-    """One row per run: scale, penalty, dev_accuracy, learned (M1), separation (C2b) with its interval, the polar and
-    the evenly used words it rests on, parting, accurate, chosen."""
-    scale: float | None
-    penalty: float | None
     words: str
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """One row per run: scale, penalty, dev_accuracy, learned (M1), separation (C2b) with its interval, the polar and
+    the evenly used words it rests on, parting, accurate, chosen. Empty where nothing was tried."""
+    scale: float | None = None
+    penalty: float | None = None
     runs: Sequence[Run] = ()
     """The runs with the penalty that was given, by λ."""
+    measured: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """One row of measures for each of them (`heedful.studies.measures`); of flat models."""
+    verdicts: Sequence[Verdict] = ()
+    """The claims about λ that they can be judged by."""
 
-    def summary(self) -> dict[str, object]:
-        """The advice as plain data."""
-        rows = self.table.to_dict("records")
-        return {"scale": self.scale, "penalty": self.penalty, "words": self.words, "runs": rows}
+    @property
+    def tried(self) -> bool:
+        return len(self.table) > 0
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        tables = {"advice": self.table, "scaling": self.measured}
+        return {name: table for name, table in tables.items() if len(table)}
+
+    def section(self) -> Section:
+        """It as a part of a page."""
+        tables = [PageTable(name="advice", cells=in_words(self.table), data=self.table)] if self.tried else []
+        return Section(
+            name="advice",
+            title="Which λ?",
+            lead=self.words,
+            tables=tables,
+            verdicts=self.verdicts,
+            note=NOTE if self.tried else "",
+        )
+
+
+def in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """The runs of the sweep, a line each."""
+    bounds = zip(table["separation"], table["separation_low"], table["separation_high"], strict=True)
+    return pd.DataFrame(
+        {
+            "λ": table["scale"].map("{:g}".format),
+            "penalty on VᵀW": table["penalty"].map("{:g}".format),
+            "dev accuracy": table["dev_accuracy"].map("{:.1%}".format),
+            "separation": ["–" if pd.isna(auc) else f"{auc:.2f} [{low:.2f}, {high:.2f}]" for auc, low, high in bounds],
+            "preference": ["–" if pd.isna(value) else f"{value:.2f}" for value in table["parting"]],
+            "": table["chosen"].map({True: "recommended", False: ""}),
+        }
+    )
+
+
+def advise(
+    audited: Run,
+    corpus: Corpus,
+    store: Store,
+    *,
+    wanted: bool | None = None,
+    workers: int | None = 1,
+    observers: Sequence[Observer] = (),
+    watch: Callable[[SweepEvent], None] | None = None,
+) -> Advice:
+    """Advice on λ for an audited run, or why there is none. Where the runs for it are in the store it is given.
+
+    wanted: True always, False never, None unless the training is a large one.
+    """
+    settings = audited.settings
+    scales = sorted({*SCALES, settings.model.score_scale})
+    sought = sweep_settings(settings, scales)
+    stored = len(sought) - len(missing_runs(sought, store, corpus))
+    silence = _silence(wanted, training_work(settings, corpus), len(sought))
+    earlier = _earlier_runs(audited.path)
+    if silence and stored < (earlier or len(sought)):
+        return Advice(words=silence + (_gone(audited.path, earlier - stored) if earlier else ""))
+    advice = recommend_scale(
+        settings,
+        store,
+        corpus=corpus,
+        scales=scales,
+        workers=workers,
+        observers=observers,
+        watch=watch,
+        only_stored=bool(silence),
+    )
+    return _judged(advice, settings.model, corpus)
+
+
+def _judged(advice: Advice, model: ModelSettings, corpus: Corpus) -> Advice:
+    """With the verdicts that the sweep over λ allows. The claims are about flat models."""
+    if model.structure == "hierarchical" or len(advice.runs) < 2:
+        return advice
+    name = MODELS.get((model.attention, model.encoder), f"{model.attention}-{model.encoder}")
+    measured = measure_runs(corpus.name, name, advice.runs, printed=False)
+    verdicts = judge(scaling_claims(model, corpus.classes), {"scaling": measured})
+    return replace(advice, measured=measured, verdicts=verdicts)
+
+
+def scaling_claims(model: ModelSettings, classes: int) -> tuple[str, ...]:
+    """The claims about λ, and about other models than the plain one, that this model can be judged by."""
+    name = MODELS.get((model.attention, model.encoder))
+    of_scale = () if name != PLAIN else ("C4", "C11") if classes > 2 else ("C3", "C4", "C11", "C11b")
+    of_variants = ("C9", "C9b") if name != PLAIN or classes > 2 else ()
+    return (*of_scale, *of_variants, *(("C12",) if name == RECURRENT else ()))
+
+
+def _silence(wanted: bool | None, work: float, trainings: int) -> str:
+    """Why nothing is to be trained for advice; empty where it is."""
+    if wanted is False:
+        return "Other λ were not tried: --no-advice was given."
+    return too_much(work, trainings) if wanted is None and work > MOST_WORK else ""
+
+
+def too_much(work: float, trainings: int) -> str:
+    """Why λ was not tried out, whatever the machine, and how to ask for it."""
+    return (
+        f"Other λ were not tried: tokens × epochs × numbers per token are {work:.1e} for each of {trainings} "
+        f"trainings, and more than {MOST_WORK:.0e} is done only when --advice asks for it."
+    )
+
+
+def _earlier_runs(run: Path) -> int:
+    """How many runs the advice rests on that an earlier audit left in the run; 0 where it gave none."""
+    place = run / "tables" / "advice.parquet"
+    return len(pd.read_parquet(place)) if place.is_file() else 0
+
+
+def _gone(run: Path, count: int) -> str:
+    """What is said where an earlier page had advice that cannot be given again."""
+    are = "of its runs is" if count == 1 else "of its runs are"
+    kept = run / "tables" / "advice.csv"
+    return f" An earlier audit tried them, but {count} {are} no longer in the store; what it found is kept in {kept}."
 
 
 def training_work(settings: RunSettings, corpus: Corpus) -> float:
@@ -132,15 +260,17 @@ def recommend_scale(
         only_stored=only_stored,
     )
     wanted = sweep_settings(settings, scales, epochs)
-    found = dict(zip(wanted, trials.results(wanted), strict=True))
-    runs = [one for one in found.values() if isinstance(one, Run)]
+    results = dict(zip(wanted, trials.results(wanted), strict=True))
+    runs = [one for one in results.values() if isinstance(one, Run)]
     if not runs:
-        raise ConfigError(f"No λ could be tried. {next(str(why) for why in found.values())}")
-    table = pd.DataFrame([_row(one) for one in runs]).astype(float)
+        raise ConfigError(f"No λ could be tried. {next(str(why) for why in results.values())}")
+    table = pd.DataFrame([look(one) for one in runs]).astype(float)
     said = [
-        f"{_named(one)} could not be tried: {why.rstrip('.')}." for one, why in found.items() if isinstance(why, str)
+        f"{combination(*_varied(one))} could not be tried: {why.rstrip('.')}."
+        for one, why in results.items()
+        if isinstance(why, str)
     ]
-    given = (settings.model.score_scale, settings.training.alignment_penalty)
+    given = _varied(settings)
     table = choose(table, texts=len(trials.corpus.dev), given=given)
     best = table[table["chosen"]]
     return Advice(
@@ -165,19 +295,13 @@ def sweep_settings(
     ]
 
 
-def _named(settings: RunSettings) -> str:
-    return combination(settings.model.score_scale, settings.training.alignment_penalty)
-
-
 def combination(scale: float, penalty: float) -> str:
     """One of the combinations, in words."""
     return f"λ = {scale:g} with a penalty on VᵀW of {penalty:g}" if penalty else f"λ = {scale:g}"
 
 
-def _row(finished: Run) -> dict[str, float | None]:
-    settings = finished.settings
-    penalty = settings.training.alignment_penalty
-    return {"scale": settings.model.score_scale, "penalty": penalty, **look(finished)}
+def _varied(settings: RunSettings) -> tuple[float, float]:
+    return settings.model.score_scale, settings.training.alignment_penalty
 
 
 def look(finished: Run) -> dict[str, float | None]:
@@ -185,7 +309,10 @@ def look(finished: Run) -> dict[str, float | None]:
     tokens = finished.table("tokens")
     found = matched_separation(tokens)
     enough = min(found.sides) >= FEWEST
+    scale, penalty = _varied(finished.settings)
     return {
+        "scale": scale,
+        "penalty": penalty,
         "dev_accuracy": float(finished.metrics["dev_accuracy"]),
         "learned": float(has_learned(finished.trace())),
         "separation": found.value if enough else None,
@@ -201,16 +328,6 @@ def class_parting(tokens: pd.DataFrame) -> float | None:
     """How far attention prefers the words of one class to those of another: the largest |AUC − ½| of any two."""
     groups = [rows["attention"].to_numpy(float) for _, rows in polar(tokens).groupby("group") if len(rows) >= FEWEST]
     return max((abs(area(one, other) - 0.5) for one, other in itertools.combinations(groups, 2)), default=None)
-
-
-def commonest_class(corpus: Corpus) -> int:
-    """The class that most training texts have."""
-    return int(corpus.train.labels.mode().values)
-
-
-def majority_rate(split: Split, commonest: int) -> float:
-    """The accuracy of always guessing one class."""
-    return float((split.labels == commonest).double().mean())
 
 
 def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float]) -> pd.DataFrame:

@@ -1,94 +1,124 @@
 """The audit: train on your data, look at what is attended to and what is used, and say whether the two agree."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from heedful.analysis.tokens import compared_classes, training_counts
-from heedful.claims import Verdict, judge, verdict_table
+from heedful.analysis.tokens import NEUTRAL, NONE, compared_classes, training_counts
+from heedful.claims import Verdict, verdict_table
 from heedful.claims.answer import Answer
-from heedful.config import ModelSettings, RunSettings
+from heedful.config import RunSettings
 from heedful.errors import ConfigError
-from heedful.notebook import counted
-from heedful.pipeline import Run, read_corpus, run
-from heedful.report.page import write_report
-from heedful.store import Store, usual_store
-from heedful.studies.advice import (
-    MOST_WORK,
-    SCALES,
-    Advice,
-    commonest_class,
-    majority_rate,
-    missing_runs,
-    recommend_scale,
-    sweep_settings,
-    training_work,
+from heedful.figures.dynamics import attention_over_time
+from heedful.figures.picture import Figure, Picture
+from heedful.figures.style import brief
+from heedful.figures.tokens import (
+    MOST_CLASSES,
+    learning_curves,
+    polarity_against_attention,
+    polarity_names,
+    scores_by_rank,
+    weights_by_group,
 )
-from heedful.studies.audit_erasure import ErasedAttention
-from heedful.studies.audit_page import Findings, compose
-from heedful.studies.examine import examine
-from heedful.studies.moments import TABLE as MOMENTS
-from heedful.studies.moments import ScoreRecorder, keep_moments
-from heedful.studies.sun2020.measures import measure_runs
-from heedful.studies.tables import save_table
-from heedful.sweep.jobs import SweepEvent
+from heedful.notebook import counted
+from heedful.pipeline import Run, environment, read_corpus, run
+from heedful.probes.recording import SCORES as MOMENTS
+from heedful.report.exports import save_tables
+from heedful.report.html import write_html
+from heedful.report.page import Page, PageTable, Section
+from heedful.report.payload import payload
+from heedful.report.strips import Example, make_example, telling_instances
+from heedful.report.timeline import timeline
+from heedful.store import Store, usual_store
+from heedful.studies.advice import Advice, advise
+from heedful.studies.erase import ErasedAttention
+from heedful.studies.examine import Examination, examine
+from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus
 from heedful.traces import Trace
+from heedful.tracing import unit_spans, word_weights
 from heedful.training.events import Observer
 
-PLAIN, RECURRENT = "DP", "DP-L"
-MODELS: Mapping[tuple[str, str], str] = {
-    ("dot", "none"): PLAIN,
-    ("dot", "lstm"): RECURRENT,
-    ("dot", "affine"): "DP-A",
-    ("additive", "none"): "AD",
-}
-"""What Sun & Lu 2020 call a model of this attention and encoder."""
+STRONGEST = 12
+
+BY_CLASS, WITHOUT_GROUPS = ("push-and-attention", "scores-by-rank"), ("learning-curves",)
+"""Figures with a panel for each class; and those that show no groups of tokens."""
+
+FIGURES = (
+    Figure(
+        name="push-and-attention",
+        title="Push and attention",
+        caption="Every point is a token. Where attention explains, the arms of polar words rise above neutral ones.",
+        needs=("tokens",),
+        draw=lambda tables: polarity_against_attention(tables["tokens"]),
+    ),
+    Figure(
+        name="scores-by-rank",
+        title="Scores by frequency rank",
+        caption="Polarity and attention scores by how frequent the token is; groups by how one-sided it occurs.",
+        needs=("tokens",),
+        draw=lambda tables: scores_by_rank(tables["tokens"]),
+    ),
+    Figure(
+        name="weights-by-group",
+        title="Attention weight by group",
+        caption="Weights depend on the text a word stands in, so they may separate the groups less than scores.",
+        needs=("weights",),
+        draw=lambda tables: weights_by_group(tables["weights"]),
+    ),
+    Figure(
+        name="learning-curves",
+        title="Learning curves",
+        caption="Training loss, dev loss and dev accuracy.",
+        needs=("history",),
+        draw=lambda tables: learning_curves(tables["history"]),
+    ),
+)
+
+OVER_TIME = Figure(
+    name="attention-over-time",
+    title="Attention over training time",
+    caption="Mean attention score of each group, the middle 80 % of its tokens as a band; and a few tokens by name.",
+    needs=(MOMENTS,),
+    draw=lambda tables: attention_over_time(tables[MOMENTS]),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """A finished audit: the run it rests on, its verdicts, what erasure and a sweep showed, and where its report is."""
+    """A finished audit: the run it rests on, what was examined and advised, its page, and where its report is."""
 
     run: Run
-    answer: Answer
-    worth: Sequence[Verdict]
-    """Whether the model tells the classes apart better than guessing."""
-    majority: float
-    """The test accuracy of always guessing the commonest class of the training texts."""
-    verdicts: Sequence[Verdict]
-    """All of them: of the run, of erasure and of the sweep over λ."""
-    erasure: ErasedAttention
-    advice: Advice | None
-    no_advice: str
-    """Why there is no advice."""
-    notices: Sequence[str]
+    examined: Examination
+    advice: Advice
+    page: Page
     report: Path
 
     def __repr__(self) -> str:
         return f"Audit({self.answer.headline} Report: {self.report})"
 
-    def summary(self) -> dict[str, object]:
-        """The audit as plain data."""
-        return {
-            "run": str(self.run.path),
-            "report": str(self.report),
-            "answer": self.answer.row(),
-            "notices": list(self.notices),
-            "metrics": {**self.run.metrics, "majority_accuracy": self.majority},
-            "verdicts": [verdict.row() for verdict in self.verdicts],
-            "erasure": {
-                "words": self.erasure.words,
-                "rankings": self.erasure.summary.to_dict("records"),
-                "decisions": self.erasure.decisions.to_dict("records"),
-            },
-            "advice": self.advice.summary() if self.advice else None,
-            "no_advice": self.no_advice or None,
-        }
+    @property
+    def answer(self) -> Answer:
+        """The headline, the questions behind it, and what attention may be used for."""
+        return self.examined.answer
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """All of them: of the words, of erasure, of the model, and of the sweep over λ."""
+        return [*self.examined.verdicts, *self.advice.verdicts]
+
+    @property
+    def erasure(self) -> ErasedAttention:
+        return self.examined.erased
+
+    def summary(self) -> dict[str, Any]:
+        """The audit as plain data (`heedful.report.payload`)."""
+        return payload(self.page)
 
 
 def audit(
@@ -141,76 +171,29 @@ def audit(
     settings, data = _request(source, settings, corpus)
     store = store if isinstance(store, Store) else Store(store) if store is not None else usual_store()
     workers = workers if source is None or isinstance(source, (RunSettings, str, os.PathLike)) else 1
-    recorder = ScoreRecorder(data)
-    finished = run(settings, store, corpus=data, observers=[*observers, recorder], fresh=fresh)
-    keep_moments(finished, recorder)
+    audited = run(settings, store, corpus=data, observers=observers, fresh=fresh)
+    advised = advise(audited, data, store, wanted=advice, workers=workers, observers=observers, watch=watch)
+    return _report(audited, data, advised, out or audited.path)
+
+
+def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit:
+    """Examine the run, and write its tables, figures and page."""
+    settings, trace = audited.settings, audited.trace()
+    tables = {name: audited.table(name) for name in ("tokens", "weights", "history", MOMENTS) if audited.has(name)}
     unit = "sentences" if settings.model.structure == "hierarchical" else "words"
-    advised, silence = _advise(finished, data, store, advice, workers, observers, watch)
-    names = ("tokens", "weights", "history", MOMENTS)
-    tables = {name: finished.table(name) for name in names if finished.has(name)}
-    common = commonest_class(data)
-    traced = finished.trace()
-    seen = examine(tables, traced, seed=settings.training.seed, unit=unit, scope=_scope(settings, data))
-    scaled, scaling = _judge_scales(settings.model, data, advised)
-    verdicts = [*seen.words, *seen.erased.verdicts, *seen.worth, *scaled]
-    folder = out or finished.path
-    extra = {
-        **seen.erased.tables,
-        "erasure": seen.erased.summary,
-        "decisions": seen.erased.decisions,
-        "verdicts": verdict_table(verdicts),
-        **scaling,
-    }
-    for name, table in {**tables, **extra}.items():
-        save_table(table, folder / "tables" / name)
-    notices = (*finished.notices(data), *left_out_classes(data), *copies_said(traced))
-    findings = Findings(
-        answer=seen.answer,
-        worth=seen.worth,
-        judged=seen.words,
-        erased=seen.erased,
-        advice=advised,
-        no_advice=silence,
-        scaled=scaled,
-        tables=tables,
-        notices=notices,
+    examined = examine(tables, trace, seed=settings.training.seed, unit=unit, scope=_scope(settings, corpus))
+    page = replace(
+        _compose(audited, trace, corpus, examined, advice, tables),
+        places={"run": audited.path, "report": folder / "report.html"},
     )
-    write_report(compose(finished, data, findings, folder / "figures"), folder / "report.html")
-    return Audit(
-        run=finished,
-        answer=seen.answer,
-        worth=seen.worth,
-        majority=majority_rate(data.test, common),
-        verdicts=verdicts,
-        erasure=seen.erased,
-        advice=advised,
-        no_advice=silence,
-        notices=notices,
-        report=folder / "report.html",
-    )
-
-
-def _scope(settings: RunSettings, corpus: Corpus) -> str:
-    """What the answer is of, and how to know more."""
-    training = set(corpus.train.texts)
-    known = sum(text in training for text in corpus.test.texts)
-    seen = f" {known:,} of these also occur in the training split, and are not unseen." if known else ""
-    return (
-        f"This is of one training (seed {settings.training.seed}) on {counted(len(corpus.train), 'text')}, and "
-        f"{counted(len(corpus.test), 'test text')}.{seen} Another training may answer otherwise: try other seeds "
-        "(`--seed`)."
-    )
-
-
-def copies_said(traced: Trace) -> list[str]:
-    """What must be said of test texts that are copies of others."""
-    copies = int((~traced.distinct).sum())
-    if not copies:
-        return []
-    return [
-        f"{counted(copies, 'test text')} {'is a copy' if copies == 1 else 'are copies'} of others. In verdicts each "
-        "text counts once; the accuracy is of all."
-    ]
+    done = Audit(run=audited, examined=examined, advice=advice, page=page, report=folder / "report.html")
+    erased = {**examined.erased.tables, "erasure": examined.erased.resting, "decisions": examined.erased.decisions}
+    judged = {"verdicts": verdict_table(done.verdicts)}
+    save_tables({**tables, **erased, **judged, **advice.tables()}, folder / "tables")
+    for picture in page.pictures():
+        picture.save(folder / "figures")
+    write_html(page, done.report)
+    return done
 
 
 def _request(
@@ -236,62 +219,15 @@ def _refuse_twice(name: str, value: object) -> None:
         raise ConfigError(f"The first argument gives the {name} already. Leave `{name}` away, or the first argument.")
 
 
-def _advise(
-    finished: Run,
-    corpus: Corpus,
-    store: Store,
-    wanted: bool | None,
-    workers: int | None,
-    observers: Sequence[Observer],
-    watch: Callable[[SweepEvent], None] | None,
-) -> tuple[Advice | None, str]:
-    """Advice on λ, or why there is none. Where the runs for it are in the store it is given, whatever is wanted."""
-    settings = finished.settings
-    scales = sorted({*SCALES, settings.model.score_scale})
-    sought = sweep_settings(settings, scales)
-    stored = len(sought) - len(missing_runs(sought, store, corpus))
-    silence = _silence(wanted, training_work(settings, corpus), len(sought))
-    earlier = _earlier_runs(finished.path)
-    if silence and stored < (earlier or len(sought)):
-        return None, silence + (_gone(finished.path, earlier - stored) if earlier else "")
-    found = recommend_scale(
-        settings,
-        store,
-        corpus=corpus,
-        scales=scales,
-        workers=workers,
-        observers=observers,
-        watch=watch,
-        only_stored=bool(silence),
-    )
-    return found, ""
-
-
-def _silence(wanted: bool | None, work: float, trainings: int) -> str:
-    """Why nothing is to be trained for advice; empty where it is."""
-    if wanted is False:
-        return "Other λ were not tried: --no-advice was given."
-    return too_much(work, trainings) if wanted is None and work > MOST_WORK else ""
-
-
-def _earlier_runs(run: Path) -> int:
-    """How many runs the advice rests on that an earlier audit left in the run; 0 where it gave none."""
-    place = run / "tables" / "advice.parquet"
-    return len(pd.read_parquet(place)) if place.is_file() else 0
-
-
-def _gone(run: Path, count: int) -> str:
-    """What is said where an earlier page had advice that cannot be given again."""
-    are = "of its runs is" if count == 1 else "of its runs are"
-    kept = run / "tables" / "advice.csv"
-    return f" An earlier audit tried them, but {count} {are} no longer in the store; what it found is kept in {kept}."
-
-
-def too_much(work: float, trainings: int) -> str:
-    """Why λ was not tried out, whatever the machine, and how to ask for it."""
+def _scope(settings: RunSettings, corpus: Corpus) -> str:
+    """What the answer is of, and how to know more."""
+    training = set(corpus.train.texts)
+    known = sum(text in training for text in corpus.test.texts)
+    seen = f" {known:,} of these also occur in the training split, and are not unseen." if known else ""
     return (
-        f"Other λ were not tried: tokens × epochs × numbers per token are {work:.1e} for each of {trainings} "
-        f"trainings, and more than {MOST_WORK:.0e} is done only when --advice asks for it."
+        f"This is of one training (seed {settings.training.seed}) on {counted(len(corpus.train), 'text')}, and "
+        f"{counted(len(corpus.test), 'test text')}.{seen} Another training may answer otherwise: try other seeds "
+        "(`--seed`)."
     )
 
 
@@ -299,33 +235,179 @@ def left_out_classes(corpus: Corpus) -> list[str]:
     """What must be said of classes that are too small for their words to be told from others."""
     kept = compared_classes(training_counts(corpus)).tolist()
     names = [name for name, compared in zip(corpus.class_names, kept, strict=True) if not compared]
-    if not names:
-        return []
+    said = f"Too small to compare its words with those of other classes: {', '.join(names)}. It has no group of words."
+    return [said] if names else []
+
+
+def copies_said(trace: Trace) -> list[str]:
+    """What must be said of test texts that are copies of others."""
+    copies = int((~trace.distinct).sum())
+    are = "is a copy" if copies == 1 else "are copies"
+    said = f"{counted(copies, 'test text')} {are} of others. In verdicts each text counts once; the accuracy is of all."
+    return [said] if copies else []
+
+
+def _compose(
+    audited: Run,
+    trace: Trace,
+    corpus: Corpus,
+    examined: Examination,
+    advice: Advice,
+    tables: Mapping[str, pd.DataFrame],
+) -> Page:
+    """All that the page shows."""
+    naming = class_naming(corpus.class_names)
+    guessing = majority_rate(corpus)
+    return Page(
+        title=f"{corpus.name}: can you trust attention as an explanation here?",
+        headline=examined.answer.headline,
+        answer=examined.answer,
+        sections=[
+            Section(name="verdicts", title="Across the corpus: the words", verdicts=examined.words),
+            Section(
+                name="accuracy",
+                title="Is the model worth explaining?",
+                lead=f"Test accuracy {accuracy_words(audited.metrics)} on {counted(len(trace), 'text')}; always "
+                f"guessing the commonest class would give {100 * guessing:.1f} %.",
+                verdicts=examined.worth,
+            ),
+            examined.erased.section(),
+            advice.section(),
+            Section(
+                name="figures",
+                title="Push and attention, over the whole vocabulary",
+                lead=f"Groups of tokens: {naming}." if naming else "",
+                pictures=_draw({name: claimed_groups(table) for name, table in tables.items()}, naming),
+                on_terminal=False,
+            ),
+            *_over_time(tables, naming),
+            Section(
+                name="tokens",
+                title="Words that push most towards each class",
+                tables=[
+                    PageTable(name=f"towards {name}", title=f"towards {name}", cells=table)
+                    for name, table in strongest_tokens(tables["tokens"], corpus.class_names).items()
+                ],
+                on_terminal=False,
+            ),
+            Section(name="examples", title="Test texts", texts=_examples(audited, trace, corpus), on_terminal=False),
+        ],
+        notices=[*audited.notices(corpus), *left_out_classes(corpus), *copies_said(trace)],
+        numbers={**audited.metrics, "majority_accuracy": guessing},
+        facts=_facts(audited, corpus),
+    )
+
+
+def majority_rate(corpus: Corpus) -> float:
+    """The test accuracy of always guessing the class that most training texts have."""
+    commonest = int(corpus.train.labels.mode().values)
+    return float((corpus.test.labels == commonest).double().mean())
+
+
+def accuracy_words(metrics: Mapping[str, Any]) -> str:
+    """Test accuracy in per cent with its interval."""
+    value, low, high = (100 * metrics[f"test_accuracy{end}"] for end in ("", "_low", "_high"))
+    return f"{value:.1f} % [{low:.1f}, {high:.1f}]"
+
+
+def class_naming(class_names: Sequence[str]) -> str:
+    """Which class is called positive where two classes have other names; nothing to say otherwise."""
+    if len(class_names) != 2 or [name.casefold() for name in class_names] == ["negative", "positive"]:
+        return ""
+    negative, positive = (brief(name, 40) for name in class_names)
+    return f"positive: towards {positive}, negative: towards {negative}"
+
+
+def claimed_groups(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with only those tokens in the group of a class that the claims rest on."""
+    if "beyond_chance" not in table:
+        return table
+    return table.assign(group=table["group"].where(table["beyond_chance"] | (table["group"] == NEUTRAL), NONE))
+
+
+def _draw(tables: Mapping[str, pd.DataFrame], naming: str) -> list[Picture]:
+    """The figures of the tables at hand."""
+    classes = len(polarity_names(tables["tokens"]))
+    shown = f" Shown for the first {MOST_CLASSES} of {classes} classes." if classes > MOST_CLASSES else ""
     return [
-        f"Too small to compare its words with those of other classes: {', '.join(names)}. It has no group of words."
+        replace(
+            figure.headed("" if figure.name in WITHOUT_GROUPS else naming),
+            caption=figure.caption + (shown if figure.name in BY_CLASS else ""),
+        ).picture(tables)
+        for figure in FIGURES
+        if figure.possible(tables)
     ]
 
 
-def scaling_claims(model: ModelSettings, classes: int) -> tuple[str, ...]:
-    """The claims about λ, and about other models than the plain one, that this model can be judged by."""
-    name = MODELS.get((model.attention, model.encoder))
-    found: list[str] = []
-    if name == PLAIN:
-        found += ["C4", "C11"] if classes > 2 else ["C3", "C4", "C11", "C11b"]
-    if name != PLAIN or classes > 2:
-        found += ["C9", "C9b"]
-    return (*found, "C12") if name == RECURRENT else tuple(found)
+def _over_time(tables: Mapping[str, pd.DataFrame], naming: str) -> Iterator[Section]:
+    """Attention over training time, as a figure and to be moved through."""
+    if MOMENTS not in tables:
+        return
+    moments = tables[MOMENTS]
+    first, last = int(moments["time"].min()), int(moments["time"].max())
+    polarity = next(str(column) for column in moments if "polarity" in str(column))
+    shown = f"The most frequent tokens of each group, after each of the epochs {first} to {last}."
+    yield Section(
+        name="training",
+        title="Over training time",
+        lead=shown + (f" In colour, {naming}." if naming else ""),
+        pictures=[OVER_TIME.headed(naming).picture(tables)],
+        timeline=timeline(moments, name="moments", title="Move through the training by the slider", x=polarity),
+        on_terminal=False,
+    )
 
 
-def _judge_scales(
-    model: ModelSettings, corpus: Corpus, advised: Advice | None
-) -> tuple[list[Verdict], dict[str, pd.DataFrame]]:
-    """The verdicts that the sweep over λ allows, and its tables. The claims are about flat models."""
-    if advised is None:
-        return [], {}
-    if model.structure == "hierarchical" or len(advised.runs) < 2:
-        return [], {"advice": advised.table}
-    name = MODELS.get((model.attention, model.encoder), f"{model.attention}-{model.encoder}")
-    scaling = measure_runs(corpus.name, name, advised.runs, printed=False)
-    verdicts = judge(scaling_claims(model, corpus.classes), {"scaling": scaling})
-    return verdicts, {"advice": advised.table, "scaling": scaling}
+def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """For each class the tokens that push towards it most, among those seen more than five times."""
+    counts = tokens[[f"count_{name}" for name in class_names]].sum(axis=1)
+    frequent = tokens.assign(count=counts)[counts > 5]
+    if len(class_names) == 2:
+        ordered = [frequent.nsmallest(STRONGEST, "polarity"), frequent.nlargest(STRONGEST, "polarity")]
+        kept = [ordered[0][ordered[0]["polarity"] < 0], ordered[1][ordered[1]["polarity"] > 0]]
+        return {name: _short(rows, "polarity") for name, rows in zip(class_names, kept, strict=True)}
+    columns = dict(zip(class_names, polarity_names(tokens), strict=True))
+    return {
+        name: _short(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column)
+        for name, column in columns.items()
+    }
+
+
+def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    table = rows[["token", column, "attention", "count"]].rename(columns={column: "polarity"})
+    numbers = {name: table[name].map("{:+.2f}".format) for name in ("polarity", "attention")}
+    return table.assign(token=[brief(token) for token in table["token"]], **numbers)
+
+
+def _examples(audited: Run, trace: Trace, corpus: Corpus) -> list[Example]:
+    """Telling test texts as strips of words, or, for a hierarchical model, of sentences with the words in them."""
+    model, test = audited.model(), corpus.test
+    return [
+        make_example(
+            trace,
+            number,
+            test.texts[number],
+            unit_spans(model, test, number),
+            why,
+            word_weights(model, test, number) if model.hierarchical else None,
+        )
+        for number, why in telling_instances(trace)
+    ]
+
+
+def _facts(audited: Run, corpus: Corpus) -> dict[str, dict[str, object]]:
+    """Settings, the corpus as it was taken in (a named one has a tokenizer of its own), and versions."""
+    settings, metrics = audited.settings, audited.metrics
+    taken = {
+        "tokenizer": corpus.tokenizer.mode,
+        "lowercase": corpus.tokenizer.lowercase,
+        **{f"{name} texts": f"{len(split):,}" for name, split in corpus.splits().items()},
+        "vocabulary": f"{len(corpus.vocabulary):,}",
+        "classes": ", ".join(corpus.class_names),
+    }
+    alignment = ", ".join(f"{value:+.3f}" for value in metrics["alignment"])
+    return {
+        "Data": {**settings.data.model_dump(), **taken},
+        "Model": settings.model.model_dump(),
+        "Training": {**settings.training.model_dump(), "best epoch": metrics["best_epoch"], "VᵀW": alignment},
+        "Versions": {**environment(), "run": audited.manifest["digest"]},
+    }

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from heedful.analysis.separation import NOT_POLAR, polar
 from heedful.claims import CLAIMS, Verdict, judge
 from heedful.claims.answer import Answer, answer
-from heedful.claims.model import LEARNED, outcomes
-from heedful.claims.scores import NOT_POLAR, polar
-from heedful.studies.audit_erasure import ErasedAttention, erase_attention
-from heedful.studies.words import printable
+from heedful.claims.scores import LEARNED, outcomes
+from heedful.report.terminal import printable
+from heedful.studies.erase import ErasedAttention, erase_attention
 from heedful.traces import Trace
 
 ON_WORDS = ("C1", "C2", "C2b", "C8", "C8b", "C8c")
@@ -27,6 +27,10 @@ class Examination:
     erased: ErasedAttention
     answer: Answer
 
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [*self.words, *self.erased.verdicts, *self.worth]
+
 
 def examine(
     tables: Mapping[str, pd.DataFrame], trace: Trace, *, seed: int = 0, unit: str = "words", scope: str = ""
@@ -37,7 +41,7 @@ def examine(
     of, `unit` what has the weights.
     """
     worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
-    words = judge(tuple(name for name in ON_WORDS if set(CLAIMS[name].needs) <= set(tables)), tables)
+    words = judge(tuple(name for name in ON_WORDS if CLAIMS[name].table in tables), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
     answered = answer(
         [*worth, *words, *erased.verdicts],

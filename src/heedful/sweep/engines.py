@@ -14,18 +14,35 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 from heedful.errors import ConfigError, InputError, UnknownName
-from heedful.sweep.jobs import Ended, Event, Job, Outcome, Started
-from heedful.sweep.worker import perform
+from heedful.sweep.worker import Job, Outcome, perform
 
 RETRIES = 3
 """How often Ray repeats a task whose worker or node died."""
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """A job was taken up by a worker."""
+
+    job: Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A job came to its end; a busy one will be tried again."""
+
+    job: Job
+    outcome: Outcome
+
+
+Event = Started | Ended
 
 
 @runtime_checkable
@@ -36,9 +53,7 @@ class Engine(Protocol):
     """How many jobs it does at once."""
 
     def __enter__(self) -> "Engine": ...
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_error: object) -> None: ...
 
     def resize(self, workers: int) -> None:
         """Do at most so many jobs at once from now on."""
@@ -69,9 +84,7 @@ class LocalEngine:
         self._fill(self.workers)
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         for process in self._pool:
             process.kill()
         self._pool.clear()
@@ -186,9 +199,7 @@ class RayEngine:
         self.workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._ours:
             self._ray.shutdown()
 

@@ -1,18 +1,17 @@
 """`sweep`: run what is missing of a plan, survive what goes wrong, and collect one table. The loop emits events."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heedful.config import DataSettings, RunSettings
 from heedful.errors import StoreError
 from heedful.store import PREFIX, Store, read_manifest
-from heedful.sweep.engines import Engine, make_engine
-from heedful.sweep.estimate import seconds_left
-from heedful.sweep.jobs import Ended, Job, Outcome, Planned, SweepEvent, Waiting
-from heedful.sweep.memory import BASE_BYTES, available_bytes, cores, fitting_workers, worker_bytes
+from heedful.sweep.engines import Ended, Engine, Started, make_engine
 from heedful.sweep.plan import Plan
+from heedful.sweep.resources import BASE_BYTES, available_bytes, cores, fitting_workers, seconds_left, worker_bytes
+from heedful.sweep.worker import Job, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +23,39 @@ UNREAD = "unread"
 """Stands for the fingerprint of a corpus that could not be read, in the record of its failed runs."""
 
 Corpora = Mapping[DataSettings, Mapping[str, Any]]
+"""The facts of every corpus that could be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """It is known what there is to do."""
+
+    total: int
+    found: int
+    """Runs that were finished before."""
+    workers: int
+    seconds: float | None
+    """How long the rest may take, by the runs in the store; None when they say nothing of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Nothing is left but runs that other processes compute."""
+
+    runs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """The runs are there, and something is measured on them."""
+
+    what: str
+    done: int
+    total: int
+
+
+SweepEvent = Planned | Started | Ended | Waiting | Measuring
+Watch = Callable[[SweepEvent], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +67,7 @@ class Failure:
     message: str
 
     def payload(self) -> dict[str, Any]:
-        return {"settings": self.settings.model_dump(mode="json"), "kind": self.kind, "message": self.message}
+        return {**vars(self), "settings": self.settings.model_dump(mode="json")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +84,7 @@ class Sweep:
 
 
 def sweep(
-    plan: Plan,
-    store: Store,
-    *,
-    on: str = "local",
-    workers: int | None = None,
-    watch: Callable[[SweepEvent], None] | None = None,
+    plan: Plan, store: Store, *, on: str = "local", workers: int | None = None, watch: Watch | None = None
 ) -> Sweep:
     """Compute the runs of a plan that the store does not hold yet, on `local` processes, `ray` or `ray://host:port`.
 
@@ -68,7 +95,7 @@ def sweep(
     ended: list[Ended] = []
     with make_engine(on, workers or _first_guess(plan)) as engine:
         corpora, unreadable = _cache_corpora(plan, store, engine)
-        jobs = [_run_job(settings, store, corpora) for settings in plan.runs if settings.data in corpora]
+        jobs = [_job(settings, store, corpora[settings.data]) for settings in plan.runs if settings.data in corpora]
         index = store.index()
         missing = [job for job in jobs if job.digest[:PREFIX] not in index]
         if missing and workers is None:
@@ -94,31 +121,28 @@ class Preview:
     seconds: float | None
     """Estimated from finished runs; None when there are none."""
 
-    def payload(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def preview(plan: Plan, store: Store, *, workers: int | None = None) -> Preview:
     """How much of a plan is done and how long the rest may take. Nothing is run or written."""
-    done = set(finished_runs(plan, store))
+    done = _finished_runs(plan, store)
     missing = [run for run in plan.runs if run not in done]
     count = workers or _first_guess(plan)
     seconds = seconds_left(missing, store, count)
     return Preview(name=plan.name, total=len(plan), done=len(done), workers=count, varied=plan.varied, seconds=seconds)
 
 
-def finished_runs(plan: Plan, store: Store) -> list[RunSettings]:
+def _finished_runs(plan: Plan, store: Store) -> set[RunSettings]:
     """The runs of a plan that the store holds; reads a corpus only where a run on it is finished."""
     defaults = DataSettings().model_dump(mode="json")  # of settings that were not there when a run was computed
     known = [defaults | manifest["settings"]["data"] for _, manifest in store.manifests()]
     seen = [data for data in _distinct_data(plan) if data.model_dump(mode="json") in known]
     if not seen:
-        return []
+        return set()
     from heedful.text.cache import corpus_facts
 
-    prints = {data: corpus_facts(data, store.corpora).fingerprint for data in seen}
+    prints = {data: corpus_facts(data, store).fingerprint for data in seen}
     index = store.index()
-    return [run for run in plan.runs if run.data in prints and run.digest(prints[run.data])[:PREFIX] in index]
+    return {run for run in plan.runs if run.data in prints and run.digest(prints[run.data])[:PREFIX] in index}
 
 
 def _first_guess(plan: Plan) -> int:
@@ -129,18 +153,14 @@ def _first_guess(plan: Plan) -> int:
 
 def _fitting(most: int, jobs: Sequence[Job], corpora: Corpora) -> int:
     """Workers that fit when each computes the largest of the runs."""
-    needed = max(
-        worker_bytes(job.settings, vocabulary=facts["vocabulary"], traced_units=_traced_units(job, facts))
-        for job in jobs
-        for facts in [corpora[job.settings.data]]
-    )
+    needed = max(_bytes_of(job.settings, corpora[job.settings.data]) for job in jobs)
     return fitting_workers(min(most, len(jobs)), needed, available_bytes())
 
 
-def _traced_units(job: Job, facts: Mapping[str, Any]) -> int:
+def _bytes_of(settings: RunSettings, facts: Mapping[str, Any]) -> int:
     """Contextual encoders are traced on the training split too, for the local scores of words."""
-    contextual = job.settings.model.encoder not in {"none", "affine"}
-    return int(facts["units"] if contextual else facts["held_out_units"])
+    traced = facts["held_out_units" if settings.model.encoder in {"none", "affine"} else "units"]
+    return worker_bytes(settings, vocabulary=facts["vocabulary"], traced_units=traced)
 
 
 def _distinct_data(plan: Plan) -> list[DataSettings]:
@@ -149,42 +169,27 @@ def _distinct_data(plan: Plan) -> list[DataSettings]:
 
 def _cache_corpora(plan: Plan, store: Store, engine: Engine) -> tuple[Corpora, list[Ended]]:
     """Tokenise each corpus once, in the workers; the runs of a corpus that cannot be read have failed."""
-    jobs = [
-        Job(action="corpus", settings=RunSettings(data=data), store=str(store.root.absolute()))
-        for data in _distinct_data(plan)
-    ]
+    place = str(store.root.absolute())
     corpora: dict[DataSettings, Mapping[str, Any]] = {}
     unreadable: list[Ended] = []
-    for event in engine.run(jobs):
+    wanted = [Job(action="corpus", settings=RunSettings(data=data), store=place) for data in _distinct_data(plan)]
+    for event in engine.run(wanted):
         if isinstance(event, Ended):
-            if event.outcome.facts is not None:
-                corpora[event.job.settings.data] = event.outcome.facts
-                for run in _runs_on(plan, event.job.settings.data):
-                    store.forget_failure(run.digest(UNREAD))
+            data, facts = event.job.settings.data, event.outcome.facts
+            runs = [run for run in plan.runs if run.data == data]
+            if facts is None:
+                jobs = (Job(action="run", settings=run, store=place, digest=run.digest(UNREAD)) for run in runs)
+                unreadable += [Ended(job=job, outcome=event.outcome) for job in jobs]
             else:
-                unreadable += _fail_all(plan, event)
+                corpora[data] = facts
+                for run in runs:
+                    store.forget_failure(run.digest(UNREAD))
     return corpora, unreadable
 
 
-def _fail_all(plan: Plan, event: Ended) -> Iterator[Ended]:
-    for run in _runs_on(plan, event.job.settings.data):
-        job = Job(action="run", settings=run, store=event.job.store, digest=run.digest(UNREAD))
-        yield Ended(job=job, outcome=event.outcome)
-
-
-def _runs_on(plan: Plan, data: DataSettings) -> list[RunSettings]:
-    return [run for run in plan.runs if run.data == data]
-
-
-def _run_job(settings: RunSettings, store: Store, corpora: Corpora) -> Job:
-    facts = corpora[settings.data]
-    return Job(
-        action="run",
-        settings=settings,
-        store=str(store.root.absolute()),
-        digest=settings.digest(facts["fingerprint"]),
-        corpus=facts["key"],
-    )
+def _job(settings: RunSettings, store: Store, facts: Mapping[str, Any]) -> Job:
+    place, digest = str(store.root.absolute()), settings.digest(facts["fingerprint"])
+    return Job(action="run", settings=settings, store=place, digest=digest, corpus=facts["key"])
 
 
 def _course(
@@ -210,13 +215,9 @@ def _await(jobs: Sequence[Job], store: Store) -> Generator[Waiting | Ended, None
     if jobs:
         yield Waiting(runs=len(jobs))
     while jobs:
-        left = []
-        for job in jobs:
-            if store.find(job.digest):
-                yield Ended(job=job, outcome=Outcome(status="done", found=True))
-            else:
-                left.append(job)
-        jobs = left
+        finished = [job for job in jobs if store.find(job.digest)]
+        yield from (Ended(job=job, outcome=Outcome(status="done", found=True)) for job in finished)
+        jobs = [job for job in jobs if job not in finished]
         if any(not store.is_busy(job.digest) for job in jobs):
             break
         time.sleep(POLL_SECONDS if jobs else 0)
@@ -234,13 +235,13 @@ def _record(store: Store, event: Ended) -> None:
 
 
 def _collect(plan: Plan, store: Store, jobs: Sequence[Job], ended: Sequence[Ended]) -> Sweep:
-    from heedful.sweep.tables import collect, metric_names, summarize
+    from heedful.sweep.tables import metric_names, summarize, table_of
 
-    failed = [event for event in ended if event.outcome.status == "failed"]
+    failed = {event.job.digest: event for event in ended if event.outcome.status == "failed"}
     done = [event for event in ended if event.outcome.status == "done" and not event.outcome.found]
     computed = {event.job.digest: event.outcome.worker for event in done}
-    manifests = _manifests(store, jobs, {event.job.digest for event in failed})
-    runs = collect(manifests)
+    manifests = _manifests(store, [job.digest[:PREFIX] for job in jobs if job.digest not in failed])
+    runs = table_of(manifests, timed=False)
     return Sweep(
         runs=runs,
         summary=summarize(runs, plan.varied, metric_names(manifest for _, manifest in manifests)),
@@ -248,19 +249,18 @@ def _collect(plan: Plan, store: Store, jobs: Sequence[Job], ended: Sequence[Ende
         computed=computed,
         failures=tuple(
             Failure(settings=event.job.settings, kind=event.outcome.kind, message=event.outcome.message)
-            for event in failed
+            for event in failed.values()
         ),
     )
 
 
-def _manifests(store: Store, jobs: Iterable[Job], failed: set[str]) -> list[tuple[str, dict[str, Any]]]:
-    """The manifests of all runs that did not fail, in the order of the plan."""
+def _manifests(store: Store, digests: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """The names and manifests of runs, in the order of the plan."""
     index = store.index()
-    wanted = [job.digest[:PREFIX] for job in jobs if job.digest not in failed]
-    lost = [digest for digest in wanted if digest not in index]
+    lost = [digest for digest in digests if digest not in index]
     if lost:
         raise StoreError(
             f"Run {lost[0]} was finished, but is not in '{store.root}'. On a cluster every node must see the store "
             "under the same path; and a run must not be removed while a sweep goes on."
         )
-    return [(index[digest].name, read_manifest(index[digest])) for digest in wanted]
+    return [(index[digest].name, read_manifest(index[digest])) for digest in digests]

@@ -22,7 +22,7 @@ As a file:
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,15 @@ from heedful.config import RunSettings, read_mapping
 from heedful.errors import ConfigError
 from heedful.store import flatten
 
-PARTS = ("name", "base", "grid", "runs", "seeds")
 SEED = "training.seed"
+PARTS: Mapping[str, type | tuple[type, ...]] = {
+    "name": str,
+    "base": Mapping,
+    "grid": Mapping,
+    "runs": list,
+    "seeds": (int, list),
+}
+"""The parts of a file, and what each is."""
 
 Changes = Mapping[str, Any]
 
@@ -66,23 +73,19 @@ class Plan:
         Changes have dotted names, such as {"model.score_scale": [1, 10]}. A number of seeds means 0, 1, 2 …
         """
         start = base or RunSettings()
-        points = [*_points(_flat_lists(grid or {}))]
+        axes = _lists(grid or {})
         entries = [flatten(entry) for entry in runs] or [{}]
-        _refuse_overlap(entries, points[0], seeds)
-        found = (
-            start.change({**entry, **point, **seed})
-            for entry, point, seed in itertools.product(entries, points, _seeds(seeds))
-        )
-        return cls(name=name, runs=tuple(dict.fromkeys(found)))
+        _refuse_overlap([*{name for entry in entries for name in entry}, *axes, *_seeds(seeds)])
+        axes |= _seeds(seeds)
+        points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+        changed = (start.change({**entry, **point}) for entry, point in itertools.product(entries, points))
+        return cls(name=name, runs=tuple(dict.fromkeys(changed)))
 
     @classmethod
     def read(cls, path: Path, changes: Iterable[str] = ()) -> "Plan":
         """The plan of a TOML or JSON file; `changes` such as `training.epochs=3` alter its base settings."""
         content = read_mapping(path)
-        unknown = sorted(set(content) - set(PARTS))
-        if unknown:
-            raise ConfigError(f"'{path}' has '{unknown[0]}'; a plan has {', '.join(PARTS)} and nothing else.")
-        _check_kinds(path, content)
+        _check_parts(path, content)
         return cls.of(
             RunSettings().change(flatten(content.get("base", {}))).override(changes),
             grid=content.get("grid"),
@@ -101,7 +104,7 @@ class Plan:
         return tuple(name for name in flat[0] if len({repr(values[name]) for values in flat}) > 1)
 
 
-def _flat_lists(grid: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+def _lists(grid: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
     flat = flatten(grid)
     for name, values in flat.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
@@ -109,35 +112,28 @@ def _flat_lists(grid: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
     return flat
 
 
-def _points(grid: Mapping[str, Sequence[Any]]) -> Iterator[Changes]:
-    """Every combination, the last setting changing fastest."""
-    for values in itertools.product(*grid.values()):
-        yield dict(zip(grid, values, strict=True))
-
-
-def _seeds(seeds: int | Sequence[int] | None) -> list[Changes]:
+def _seeds(seeds: int | Sequence[int] | None) -> dict[str, Sequence[Any]]:
+    """The seeds as one more list of the grid, that changes fastest."""
     if seeds is None:
-        return [{}]
+        return {}
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     if not numbers or isinstance(seeds, bool):
         raise ConfigError(f"Seeds are a number of 1 or more, or a list of numbers, not {seeds!r}.")
-    return [{SEED: number} for number in numbers]
+    return {SEED: numbers}
 
 
-def _refuse_overlap(entries: Sequence[Changes], point: Changes, seeds: int | Sequence[int] | None) -> None:
+def _refuse_overlap(names: Sequence[str]) -> None:
     """A setting that two parts of a plan change would silently lose one of them."""
-    listed = {name for entry in entries for name in entry}
-    twice = sorted((listed & set(point)) | ((listed | set(point)) & ({SEED} if seeds is not None else set())))
+    twice = sorted(name for name in set(names) if names.count(name) > 1)
     if twice:
         raise ConfigError(f"'{twice[0]}' is changed by two parts of the plan; name it in one of grid, runs, seeds.")
 
 
-def _check_kinds(path: Path, content: Mapping[str, Any]) -> None:
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "base": Mapping, "grid": Mapping, "runs": list, "seeds": (int, list), "name": str
-    }  # fmt: skip
-    for part, kind in kinds.items():
-        if part in content and not isinstance(content[part], kind):
-            raise ConfigError(f"'{part}' of '{path}' cannot be {content[part]!r}; see `heedful sweep --help`.")
+def _check_parts(path: Path, content: Mapping[str, Any]) -> None:
+    for part, value in content.items():
+        if part not in PARTS:
+            raise ConfigError(f"'{path}' has '{part}'; a plan has {', '.join(PARTS)} and nothing else.")
+        if not isinstance(value, PARTS[part]):
+            raise ConfigError(f"'{part}' of '{path}' cannot be {value!r}; see `heedful sweep --help`.")
     if not all(isinstance(entry, Mapping) for entry in content.get("runs", ())):
         raise ConfigError(f"Each of the runs in '{path}' is a table of changes, written as [[runs]].")

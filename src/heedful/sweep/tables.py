@@ -10,7 +10,7 @@ import pandas as pd
 from heedful.analysis.statistics import mean_over_seeds
 from heedful.errors import InputError
 from heedful.files import replacing
-from heedful.store import Store, flatten
+from heedful.store import flatten
 from heedful.sweep.plan import SEED
 
 ALWAYS = ("data.source", "model.attention", "model.encoder", "model.score_scale")
@@ -19,27 +19,23 @@ ALWAYS = ("data.source", "model.attention", "model.encoder", "model.score_scale"
 COLUMNS = ("metric", "mean", "low", "high", "seeds")
 
 
-def runs_table(store: Store) -> pd.DataFrame:
-    """All finished runs of a store: name, digest, settings and metrics under dotted names, and their time."""
-    return table_of((path.name, manifest) for path, manifest in store.manifests())
+def table_of(manifests: Iterable[tuple[str, Mapping[str, Any]]], *, timed: bool = True) -> pd.DataFrame:
+    """Named manifests as one table: name, digest, settings and metrics under dotted names.
 
-
-def table_of(manifests: Iterable[tuple[str, Mapping[str, Any]]]) -> pd.DataFrame:
-    """Named manifests as one table."""
-    return pd.DataFrame([run_row(name, manifest) for name, manifest in manifests])
-
-
-def run_row(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A run as one flat row."""
-    return {
-        "run": name,
-        "digest": manifest["digest"],
-        "corpus": manifest["corpus"],
-        **flatten(manifest["settings"]),
-        **flatten_metrics(manifest["metrics"]),
-        "seconds": manifest["seconds"],
-        "version": manifest["version"],
-    }
+    Times and versions, which differ from call to call, can be left out.
+    """
+    rows = [
+        {
+            "run": name,
+            "digest": manifest["digest"],
+            "corpus": manifest["corpus"],
+            **flatten(manifest["settings"]),
+            **flatten_metrics(manifest["metrics"]),
+            **({"seconds": manifest["seconds"], "version": manifest["version"]} if timed else {}),
+        }
+        for name, manifest in manifests
+    ]
+    return pd.DataFrame(rows)
 
 
 def flatten_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,11 +49,6 @@ def flatten_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def collect(manifests: Iterable[tuple[str, Mapping[str, Any]]]) -> pd.DataFrame:
-    """The runs of a sweep in its order, without what differs from call to call: times and versions."""
-    return table_of(manifests).drop(columns=["seconds", "version"], errors="ignore")
-
-
 def summarize(runs: pd.DataFrame, varied: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
     """One row per configuration and metric: its mean over seeds, the 95 % interval, and how many seeds."""
     settings = [name for name in dict.fromkeys((*ALWAYS, *varied)) if name != SEED]
@@ -68,21 +59,15 @@ def summarize(runs: pd.DataFrame, varied: Sequence[str], metrics: Sequence[str])
         for metric in metrics:
             values = group[metric].dropna().to_numpy(np.float64)
             if len(values):
-                found = mean_over_seeds(values)
-                described = {name: group[name].iloc[0] for name in settings}
-                numbers = {"mean": found.value, "low": found.low, "high": found.high, "seeds": found.count}
-                rows.append({**described, "metric": metric, **numbers})
-    return pd.DataFrame(rows)
+                mean = mean_over_seeds(values)
+                rows.append((*group[settings].iloc[0], metric, mean.value, mean.low, mean.high, mean.count))
+    return pd.DataFrame(rows, columns=[*settings, *COLUMNS])
 
 
 def metric_names(manifests: Iterable[Mapping[str, Any]]) -> list[str]:
     """The metrics to summarise: all numbers but the bounds of a single run's interval."""
-    names = dict.fromkeys(
-        name
-        for manifest in manifests
-        for name, value in flatten_metrics(manifest["metrics"]).items()
-        if not isinstance(value, str)
-    )
+    flat = [flatten_metrics(manifest["metrics"]) for manifest in manifests]
+    names = dict.fromkeys(name for metrics in flat for name, value in metrics.items() if not isinstance(value, str))
     return [name for name in names if not name.endswith(("_low", "_high"))]
 
 

@@ -1,6 +1,8 @@
-"""A worker: does one job after another. As a process of its own it reads jobs from stdin and answers on stdout.
+"""A job, its outcome, and the worker that does one after another.
 
-It lives no longer than the process that started it: when stdin ends, whatever it is doing, it is gone.
+Jobs and outcomes are plain values that cross processes and machines as JSON. As a process of its own a worker reads
+jobs from stdin and answers on stdout. It lives no longer than the process that started it: when stdin ends, whatever
+it is doing, it is gone.
 """
 
 import functools
@@ -13,19 +15,68 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from heedful.config import RunSettings
 from heedful.errors import HeedfulError, StoreBusy
-from heedful.store import Store
-from heedful.sweep.jobs import Job, Outcome
+from heedful.store import CORPUS, Store
 
 if TYPE_CHECKING:
     from heedful.text.corpus import Corpus
 
 CORPORA_AT_ONCE = 4
 """Mapped corpora that a worker keeps open; each costs its vocabulary, not its text."""
+
+Action = Literal["corpus", "run"]
+Status = Literal["done", "busy", "failed"]
+
+ENVIRONMENT = ("HEEDFUL_DATA",)
+"""What decides where named corpora lie; a worker on another machine has its own environment."""
+
+
+def _environment() -> dict[str, str]:
+    return {name: str(Path(os.environ[name]).absolute()) for name in ENVIRONMENT if name in os.environ}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One thing to do: cache the corpus of some settings, or compute their run."""
+
+    action: Action
+    settings: RunSettings
+    store: str
+    digest: str = ""
+    corpus: str = ""
+    """The key of the cached corpus, for a run."""
+    folder: str = field(default_factory=os.getcwd)
+    environment: Mapping[str, str] = field(default_factory=_environment)
+
+    def payload(self) -> dict[str, Any]:
+        return {**vars(self), "settings": self.settings.model_dump(mode="json")}
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> "Job":
+        return cls(**{**payload, "settings": RunSettings.of(payload["settings"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a job ended: done, busy (another process computes this very run), or failed, with its error."""
+
+    status: Status
+    kind: str = ""
+    """The class of the error."""
+    message: str = ""
+    details: str = ""
+    """Where the error came from, for its maker."""
+    facts: Mapping[str, Any] | None = None
+    """The facts of a corpus that was cached."""
+    found: bool = False
+    """Whether another process had finished the run in the meantime."""
+    worker: str = ""
+    """The process or node that did it."""
 
 
 def perform(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +90,7 @@ def perform(payload: Mapping[str, Any]) -> dict[str, Any]:
     except Exception as error:
         message = str(error) if isinstance(error, HeedfulError) else f"{type(error).__name__}: {error}"
         outcome = Outcome(status="failed", kind=type(error).__name__, message=message, details=traceback.format_exc())
-    return outcome.payload()
+    return asdict(outcome)
 
 
 def _settle(job: Job) -> None:
@@ -52,14 +103,14 @@ def _settle(job: Job) -> None:
 def _cache_corpus(job: Job) -> Outcome:
     from heedful.text.cache import cache_corpus
 
-    return Outcome(status="done", facts=asdict(cache_corpus(job.settings.data, Store(job.store).corpora)))
+    return Outcome(status="done", facts=asdict(cache_corpus(job.settings.data, Store(job.store))))
 
 
 def _compute_run(job: Job) -> Outcome:
     from heedful.pipeline import run
 
     store = Store(job.store)
-    done = run(job.settings, store, corpus=_corpus(store.corpora / job.corpus), wait=False)
+    done = run(job.settings, store, corpus=_corpus(store.place(CORPUS, job.corpus)), wait=False)
     return Outcome(status="done", found=not done.new)
 
 

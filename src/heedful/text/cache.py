@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, overload
 
@@ -19,11 +19,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.config import DataSettings
-from heedful.files import locked, read_json, replacing, sync, write_json
+from heedful.files import explained, read_json, write_json
+from heedful.store import CORPUS, Store
 from heedful.text.corpus import SPLITS, Corpus, Split
-from heedful.text.datasets import DATASETS, data_folder, load_corpus
-from heedful.text.tokenize import Tokenizer, Tokens
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.datasets import data_folder, find_dataset, load_corpus
+from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary
 from heedful.version import RESULTS_VERSION, __version__
 
 FORMAT = 2
@@ -31,6 +31,7 @@ FORMAT = 2
 versions do not see each other's."""
 
 FACTS, ARRAYS, TEXTS = "corpus.json", "arrays.safetensors", "{}.arrow"
+PARTS = ("numbers", "offsets", "spans")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,51 +68,50 @@ class MappedTexts(Sequence[str]):
         return str(self._array[place].as_py(), "utf-8", "surrogatepass")
 
 
-def cached_corpus(data: DataSettings, folder: Path) -> Corpus:
-    """The corpus that the settings name, mapped from the folder; it is tokenised and written there on first use."""
-    return open_corpus(folder / cache_corpus(data, folder).key)
+def cached_corpus(data: DataSettings, store: Store) -> Corpus:
+    """The corpus that the settings name, mapped from the store; it is tokenised and written there on first use."""
+    return open_corpus(store.place(CORPUS, cache_corpus(data, store).key))
 
 
-def cache_corpus(data: DataSettings, folder: Path) -> CorpusFacts:
-    """Make sure that the folder holds the corpus, and say what it is."""
-    place = folder / corpus_key(data)
-    if not place.is_dir():
-        with locked(folder / f"{place.name}.lock", f"The corpus '{data.source}'"):
-            if not place.is_dir():
-                _write(load_corpus(**data.model_dump()), place)
-                _give_back_memory()
-    return _facts(read_json(place / FACTS))
+def cache_corpus(data: DataSettings, store: Store) -> CorpusFacts:
+    """Make sure that the store holds the corpus, and say what it is."""
+    key = corpus_key(data)
+
+    def make(place: Path) -> None:
+        _write(load_corpus(**data.model_dump()), key, place)
+        _give_back_memory()
+
+    place, _ = store.keep(CORPUS, key, make)
+    return _read_facts(place)
 
 
-def corpus_facts(data: DataSettings, folder: Path) -> CorpusFacts:
+def corpus_facts(data: DataSettings, store: Store) -> CorpusFacts:
     """As `cache_corpus`, but writes nothing."""
-    place = folder / corpus_key(data)
-    if place.is_dir():
-        return _facts(read_json(place / FACTS))
-    return _facts_of(load_corpus(**data.model_dump()), place.name)
+    key = corpus_key(data)
+    place = store.find(key, CORPUS)
+    return _read_facts(place) if place else _facts_of(load_corpus(**data.model_dump()), key)
 
 
 def corpus_key(data: DataSettings) -> str:
     """The identity of a cached corpus: how it is read, the bytes it is read from, and by which version."""
+    known = find_dataset(data.source)
+    paths = [data_folder() / name for name in known.files] if known else [Path(data.source)]
     content = {
         "data": data.model_dump(mode="json"),
-        "bytes": [_hash(path) for path in source_files(data.source)],
+        "bytes": [_hash(path) for path in paths if path.is_file()],  # a missing one is `load_corpus`'s to complain of
         "version": [FORMAT, RESULTS_VERSION, __version__],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def source_files(source: str) -> list[Path]:
-    """The files that a corpus is read from; a missing one is `load_corpus`'s to complain of."""
-    known = DATASETS.get(source)
-    paths = [data_folder() / name for name in known.files] if known else [Path(source)]
-    return [path for path in paths if path.is_file()]
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_corpus(place: Path) -> Corpus:
     """A cached corpus, mapped into memory."""
-    facts = read_json(place / FACTS)
-    arrays = load_file(place / ARRAYS)
+    facts, arrays = read_json(place / FACTS), load_file(place / ARRAYS)
     corpus = Corpus(
         name=facts["name"],
         **{split: _open_split(place, split, arrays) for split in SPLITS},
@@ -126,27 +126,21 @@ def open_corpus(place: Path) -> Corpus:
 
 
 def _open_split(place: Path, split: str, arrays: dict[str, Any]) -> Split:
-    names = ("numbers", "offsets", "spans")
-    return Split(
-        texts=MappedTexts(place / TEXTS.format(split)),
-        labels=arrays[f"{split}.labels"],
-        tokens=Tokens(**{name: arrays[f"{split}.{name}"] for name in names}),
-    )
+    tokens = Tokens(**{part: arrays[f"{split}.{part}"] for part in PARTS})
+    return Split(texts=MappedTexts(place / TEXTS.format(split)), labels=arrays[f"{split}.labels"], tokens=tokens)
 
 
-def _write(corpus: Corpus, place: Path) -> None:
-    """All files of a cached corpus, moved into place together."""
-    with replacing(place) as temporary:
-        temporary.mkdir()
+def _write(corpus: Corpus, key: str, place: Path) -> None:
+    """All files of a cached corpus."""
+    with explained(place):
+        place.mkdir()
         arrays: dict[str, Tensor] = {}
         for name, split in corpus.splits().items():
-            tokens = split.tokens
-            arrays |= {f"{name}.labels": split.labels, f"{name}.numbers": tokens.numbers}
-            arrays |= {f"{name}.offsets": tokens.offsets, f"{name}.spans": tokens.spans}
-            _write_texts(temporary / TEXTS.format(name), split.texts)
-        save_file({name: array.contiguous() for name, array in arrays.items()}, temporary / ARRAYS)
-        write_json(temporary / FACTS, {**_description(corpus), **asdict(_facts_of(corpus, place.name))})
-        sync(temporary)
+            arrays[f"{name}.labels"] = split.labels.contiguous()
+            arrays |= {f"{name}.{part}": getattr(split.tokens, part).contiguous() for part in PARTS}
+            _write_texts(place / TEXTS.format(name), split.texts)
+        save_file(arrays, place / ARRAYS)
+        write_json(place / FACTS, {**_description(corpus), **asdict(_facts_of(corpus, key))})
 
 
 def _write_texts(path: Path, texts: Sequence[str]) -> None:
@@ -163,29 +157,26 @@ def _description(corpus: Corpus) -> dict[str, Any]:
         "name": corpus.name,
         "class_names": corpus.class_names,
         "tokens": corpus.vocabulary.tokens,
-        "tokenizer": {"mode": corpus.tokenizer.mode, "lowercase": corpus.tokenizer.lowercase},
+        "tokenizer": asdict(corpus.tokenizer),
         "planted": corpus.planted,
         "notices": corpus.notices,
     }
 
 
 def _facts_of(corpus: Corpus, key: str) -> CorpusFacts:
+    units = {name: len(split.tokens.numbers) for name, split in corpus.splits().items()}
     return CorpusFacts(
         key=key,
         fingerprint=corpus.fingerprint,
-        units=sum(len(split.tokens.numbers) for split in corpus.splits().values()),
-        held_out_units=len(corpus.test.tokens.numbers),
+        units=sum(units.values()),
+        held_out_units=units["test"],
         vocabulary=len(corpus.vocabulary),
     )
 
 
-def _facts(content: dict[str, Any]) -> CorpusFacts:
-    return CorpusFacts(**{name: content[name] for name in CorpusFacts.__dataclass_fields__})
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _read_facts(place: Path) -> CorpusFacts:
+    content = read_json(place / FACTS)
+    return CorpusFacts(**{field.name: content[field.name] for field in fields(CorpusFacts)})
 
 
 def _give_back_memory() -> None:

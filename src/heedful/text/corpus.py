@@ -13,8 +13,7 @@ from torch import Tensor
 from heedful.errors import DataError
 from heedful.notebook import counted, listed, panel, sentences, short, table
 from heedful.text.ragged import Batch, Sentences, lengths_of, offsets_of, positions_of
-from heedful.text.tokenize import Tokenizer, Tokens, sentence_starts
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary, sentence_starts
 
 SPLITS = ("train", "dev", "test")
 

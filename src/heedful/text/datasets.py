@@ -3,18 +3,21 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from heedful.config import DataSettings
 from heedful.errors import DataError, UnknownName
 from heedful.text import synthetic
+from heedful.text.columns import SplitValues
 from heedful.text.corpus import Corpus, build_corpus, with_min_count
-from heedful.text.named import RECIPES, with_seed
-from heedful.text.readers import read_table, writable
-from heedful.text.sources import Source as PublicSource
-from heedful.text.split_columns import SplitValues
+from heedful.text.public.recipes import RECIPES, Recipe
+from heedful.text.public.sources import Source as PublicSource
 from heedful.text.splits import divide, label_rows
+from heedful.text.tables import read_table, writable
 from heedful.text.tokenize import Tokenizer
 
 Source = str | os.PathLike[str] | pd.DataFrame | tuple[Sequence[str], Sequence[object]]
@@ -29,17 +32,10 @@ class Dataset:
     name: str
     about: str
     load: Callable[[int], Corpus]
-    needs: str | None = None
-    """The file of the data folder that it is read from; None for a corpus that is made on the spot."""
-    also: tuple[str, ...] = ()
-    """Further files that it is read from."""
+    files: tuple[str, ...] = ()
+    """The files of the data folder that it is read from; none for a corpus that is made on the spot."""
     sources: tuple[PublicSource, ...] = ()
     """Where those files come from, the first choice first."""
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """All files of the data folder that it is read from."""
-        return (self.needs, *self.also) if self.needs else ()
 
     @property
     def available(self) -> bool:
@@ -70,7 +66,8 @@ def load_corpus(
 
     source: a name that `heedful data list` shows; the path of a CSV, TSV, JSON, JSON lines (all of them also .gz) or
         Parquet file; a pandas data frame; or a tuple of texts and labels. A CSV may be divided by commas, semicolons,
-        tabs or vertical bars. What is read from a file is called by the file's name, `reviews.csv`.
+        tabs or vertical bars. What is read from a file is called by the file's name, `reviews.csv`. A description
+        such as `synthetic:classes=3,noise=0.05` makes a corpus (keys: classes, noise, positive_share, size, seed).
     seed: draws the splits that the data do not name, and made corpora such as synthetic-1; default 0.
     text_column, label_column: where the text and the label are; by default the first of the usual names (text, review,
         sentence …; label, class, category, stars …), and a notice says so where several columns have one.
@@ -111,39 +108,39 @@ def load_corpus(
     >>> heedful.load_corpus(table, split_column="part", split_values=told).dev.texts
     ('bad play', 'bad song')
     """
-    if isinstance(source, str) and source in DATASETS:
-        columns = {"text_column": text_column, "label_column": label_column, "split_column": split_column}
-        given = {name: value is not None for name, value in {**columns, "split_values": split_values}.items()}
-        kept = {"missing_labels": missing_labels != "skip"}
-        reading = {"tokenizer": tokenizer != "words", "lowercase": not lowercase, "encoding": encoding != "utf-8"}
-        _refuse(source, [name for name, said in {**given, **kept, **reading}.items() if said])
-        return with_min_count(DATASETS[source].load(seed), min_count)
+    columns: dict[str, Any] = {
+        "text_column": text_column,
+        "label_column": label_column,
+        "split_column": split_column,
+        "split_values": split_values,
+        "missing_labels": missing_labels,
+    }
+    named = find_dataset(source)
+    if named is not None:
+        _refuse(named.name, {**columns, "tokenizer": tokenizer, "lowercase": lowercase, "encoding": encoding})
+        return with_min_count(named.load(seed), min_count)
     table, name = _table(source, encoding)
-    labelling = label_rows(
-        table,
-        text_column=text_column,
-        label_column=label_column,
-        split_column=split_column,
-        split_values=split_values,
-        missing_labels=missing_labels,
-    )
+    labelling = label_rows(table, **columns)
     try:
-        splits, notices = divide(labelling, seed=seed)
-        return build_corpus(
-            name=name,
-            splits=splits,
-            class_names=labelling.class_names,
-            tokenizer=Tokenizer(tokenizer, lowercase),
-            min_count=min_count,
-            notices=[*labelling.notices, *notices],
-        )
+        documents = vars(divide(labelling, seed=seed))
+        cut = Tokenizer(tokenizer, lowercase)
+        return build_corpus(name=name, **documents, tokenizer=cut, min_count=min_count)
     except DataError as error:  # the rows left out may be why the others are too few
         raise DataError(" ".join([str(error), *labelling.notices])) from error
 
 
-def _refuse(name: str, options: Sequence[str]) -> None:
-    if options:
-        raise DataError(f"The corpus '{name}' comes with its columns and tokens: {', '.join(options)} cannot be set.")
+def find_dataset(source: Source) -> Dataset | None:
+    """The corpus that a text names or describes."""
+    if isinstance(source, str) and source.startswith(synthetic.DESCRIBED):
+        return Dataset(name=source, about="made as described", load=partial(synthetic.described, source))
+    return DATASETS.get(source) if isinstance(source, str) else None
+
+
+def _refuse(name: str, options: Mapping[str, Any]) -> None:
+    """Options that are not as usual, of a corpus that can only be read in its own way."""
+    said = [option for option, value in options.items() if value != DataSettings.model_fields[option].default]
+    if said:
+        raise DataError(f"The corpus '{name}' comes with its columns and tokens: {', '.join(said)} cannot be set.")
 
 
 def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
@@ -172,49 +169,34 @@ def _pair(source: tuple[Sequence[str], Sequence[object]]) -> pd.DataFrame:
     return pd.DataFrame({"text": map(writable, texts), "label": map(writable, labels)})
 
 
-def _data_file(name: str) -> Path:
-    path = data_folder() / name
-    if path.is_file():
-        return path
-    raise DataError(
-        f"The file '{name}' is not in the data folder '{data_folder()}'. "
-        f"Fetch it (`heedful data fetch`), put it there, or set {DATA_VARIABLE} to the folder that holds it."
-    )
+def _load(recipe: Recipe, seed: int) -> Corpus:
+    folder = data_folder()
+    for name in recipe.files:
+        if not (folder / name).is_file():
+            raise DataError(
+                f"The file '{name}' is not in the data folder '{folder}'. "
+                f"Fetch it (`heedful data fetch`), put it there, or set {DATA_VARIABLE} to the folder that holds it."
+            )
+    return recipe.load([folder / name for name in recipe.files], seed)
 
+
+MADE = {
+    "synthetic-1": ("synthetic:", "Data I: two classes, 50 planted words each, 1,000 neutral words"),
+    "synthetic-2": ("synthetic:noise=0.05", "Data II: as Data I, and one text in twenty has the other class's words"),
+    "synthetic-skew": ("synthetic:positive_share=0.9", "as Data I, with nine positive texts for each negative one"),
+    "synthetic-multi": ("synthetic:classes=3", "three classes with 50 planted words each, 1,000 neutral words"),
+}
+"""Names for corpora that are made on the spot: their description, and what they are."""
 
 DATASETS: Mapping[str, Dataset] = {
-    dataset.name: dataset
-    for dataset in (
-        Dataset(
-            name="synthetic-1",
-            about="Data I: two classes, 50 planted words each, 1,000 neutral words",
-            load=lambda seed: synthetic.binary(name="synthetic-1", seed=seed),
-        ),
-        Dataset(
-            name="synthetic-2",
-            about="Data II: as Data I, and one text in twenty has the other class's words",
-            load=lambda seed: synthetic.binary(name="synthetic-2", seed=seed, noise=0.05),
-        ),
-        Dataset(
-            name="synthetic-skew",
-            about="as Data I, with nine positive texts for each negative one",
-            load=lambda seed: synthetic.binary(name="synthetic-skew", seed=seed, positive_share=0.9),
-        ),
-        Dataset(
-            name="synthetic-multi",
-            about="three classes with 50 planted words each, 1,000 neutral words",
-            load=lambda seed: synthetic.multi(name="synthetic-multi", seed=seed),
-        ),
-        *(
-            Dataset(
-                name=recipe.name,
-                about=recipe.about,
-                load=with_seed(recipe, _data_file),
-                needs=recipe.files[0],
-                also=recipe.files[1:],
-                sources=recipe.sources,
-            )
-            for recipe in RECIPES
-        ),
-    )
+    **{
+        name: Dataset(name=name, about=about, load=partial(synthetic.described, text, name=name))
+        for name, (text, about) in MADE.items()
+    },
+    **{
+        one.name: Dataset(
+            name=one.name, about=one.about, load=partial(_load, one), files=one.files, sources=one.sources
+        )
+        for one in RECIPES
+    },
 }

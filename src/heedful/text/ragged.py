@@ -5,7 +5,7 @@ costs what it holds.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -38,13 +38,7 @@ class Batch:
         return len(self.offsets) - 1
 
     def to(self, device: torch.device | str) -> "Batch":
-        return Batch(
-            tokens=self.tokens.to(device),
-            offsets=self.offsets.to(device),
-            labels=self.labels.to(device),
-            instances=self.instances.to(device),
-            sentences=self.sentences and self.sentences.to(device),
-        )
+        return replace(self, **{name: part.to(device) for name, part in vars(self).items() if part is not None})
 
 
 def lengths_of(offsets: Int[Tensor, " bounds"]) -> Int[Tensor, " documents"]:

@@ -6,6 +6,7 @@ English, so that a report on a made corpus reads like one on a found corpus.
 
 from collections.abc import Sequence
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -18,28 +19,60 @@ POLAR_PER_TEXT = 2
 TRAIN_SIZE = 12_000
 HELD_OUT_SIZE = 1_200
 
+DESCRIBED = "synthetic:"
+"""How the description of a made corpus begins; what follows is `key=value`, divided by commas."""
+
+WHOLE, SHARES = ("classes", "size", "seed"), ("noise", "positive_share")
+"""The keys: whole numbers and shares."""
+
 
 def words(name: str) -> list[str]:
     """One of the word lists: positive, negative, neutral."""
-    return (resources.files("heedful.text") / "words" / f"{name}.txt").read_text(encoding="utf-8").split()
+    return _read(name).split()
 
 
 def topics() -> dict[str, list[str]]:
     """Words that are typical of one topic, for corpora of several classes."""
-    lines = (resources.files("heedful.text") / "words" / "topics.txt").read_text(encoding="utf-8").splitlines()
-    return {name: listed.split() for name, listed in (line.split(":") for line in lines)}
+    return {name: listed.split() for name, listed in (line.split(":") for line in _read("topics").splitlines())}
+
+
+def _read(name: str) -> str:
+    return (resources.files("heedful.text") / "words" / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def described(text: str, seed: int, *, name: str | None = None) -> Corpus:
+    """The corpus that a text such as `synthetic:classes=3,noise=0.05` describes; Data I without keys.
+
+    Keys are those of `binary` and `multi`; the seed is the given one unless the text has its own. It is called by the
+    text where it has no name.
+    """
+    parts = [part for part in text.removeprefix(DESCRIBED).split(",") if part]
+    given: dict[str, Any] = {"name": name or text, "seed": seed, **dict(_setting(text, part) for part in parts)}
+    classes = given.pop("classes", 2)
+    if classes == 2:
+        return binary(**given)
+    if "positive_share" in given:
+        raise DataError(f"A positive share is of two classes; '{text}' has {classes}, which are equally large.")
+    return multi(classes=classes, **given)
+
+
+def _setting(text: str, part: str) -> tuple[str, Any]:
+    key, _, value = (piece.strip() for piece in part.partition("="))
+    if key in WHOLE and value.isdecimal():
+        return key, int(value)
+    if key in SHARES and value.replace(".", "", 1).isdecimal():
+        return key, float(value)
+    raise DataError(
+        f"'{part}' of '{text}' is not one of {', '.join((*WHOLE, *SHARES))} with a number, such as "
+        f"{DESCRIBED}classes=3,noise=0.05."
+    )
 
 
 def binary(*, name: str, seed: int, noise: float = 0.0, positive_share: float = 0.5, size: int = TRAIN_SIZE) -> Corpus:
     """Data I; with `noise`, the share of texts whose polarity words are of the wrong class, Data II; or skewed."""
-    return _plant(
-        name=name,
-        groups={"negative": words("negative"), "positive": words("positive")},
-        shares=[1 - positive_share, positive_share],
-        noise=noise,
-        seed=seed,
-        size=size,
-    )
+    groups = {"negative": words("negative"), "positive": words("positive")}
+    shares = [1 - positive_share, positive_share]
+    return _plant(name=name, groups=groups, shares=shares, noise=noise, seed=seed, size=size)
 
 
 def multi(*, name: str, seed: int, classes: int = 3, noise: float = 0.0, size: int = TRAIN_SIZE) -> Corpus:
@@ -56,24 +89,26 @@ def _plant(
 ) -> Corpus:
     if not 0 <= noise < 1 or not all(0 < share < 1 for share in shares):
         raise DataError(f"Noise lies in [0, 1) and class shares in (0, 1), not {noise} and {list(shares)}.")
-    rng = np.random.default_rng(seed)
+    rng, neutral = np.random.default_rng(seed), words("neutral")
     sizes = {"train": size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
-    splits = {split: _draw(rng, list(groups.values()), shares, noise, count) for split, count in sizes.items()}
-    planted = dict.fromkeys(words("neutral"), "neutral")
-    planted |= {word: group for group, listed in groups.items() for word in listed}
-    return build_corpus(
-        name=name, splits=splits, class_names=list(groups), tokenizer=Tokenizer("whitespace"), planted=planted
-    )
+    splits = {split: _draw(rng, [*groups.values()], neutral, shares, noise, count) for split, count in sizes.items()}
+    planted = dict.fromkeys(neutral, "neutral") | {word: group for group, own in groups.items() for word in own}
+    tokenizer = Tokenizer("whitespace")
+    return build_corpus(name=name, splits=splits, class_names=list(groups), tokenizer=tokenizer, planted=planted)
 
 
 def _draw(
-    rng: np.random.Generator, groups: list[list[str]], shares: Sequence[float], noise: float, count: int
+    rng: np.random.Generator,
+    groups: list[list[str]],
+    neutral: list[str],
+    shares: Sequence[float],
+    noise: float,
+    count: int,
 ) -> Labelled:
     """Exactly as many instances of each class as the shares say, in random order."""
     cuts = np.round(np.cumsum(shares) * count).astype(int)
     labels = np.searchsorted(cuts, np.arange(count), side="right")
     rng.shuffle(labels)
-    neutral = words("neutral")
     return [_text(rng, groups, neutral, label, noise) for label in labels.tolist()], labels.tolist()
 
 

@@ -1,8 +1,9 @@
-"""Tokens and sentences, with their places in the original text."""
+"""Tokens and sentences, with their places in the original text; and the vocabulary that numbers the tokens."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import tokenizers
@@ -11,9 +12,10 @@ from jaxtyping import Int
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
 
-from heedful.errors import UnknownName
+from heedful.errors import DataError, UnknownName
 from heedful.text.ragged import offsets_of
-from heedful.text.vocabulary import UNKNOWN, Vocabulary
+
+UNKNOWN = "<unk>"
 
 # A word may hold apostrophes (don't); everything else that is not white space stands alone, as readers count it: an
 # emoji with its skin tone is one mark.
@@ -26,6 +28,55 @@ MODES: Mapping[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
 }
 
 _CHUNK = 512  # texts handed over at once: bounds the memory that encodings hold
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Distinct tokens in a fixed order; `tokens[0]` stands for every token that is not in it."""
+
+    tokens: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tokens or self.tokens[0] != UNKNOWN:
+            raise DataError(f"A vocabulary begins with the token {UNKNOWN}, this one with {self.tokens[:1]}.")
+        if len(self.numbers) != len(self.tokens):
+            raise DataError("A vocabulary holds each token once, this one repeats some.")
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self.tokens):,} tokens)"
+
+    @classmethod
+    def of(cls, tokens: Iterable[str]) -> "Vocabulary":
+        """The unknown token first, then these in their order."""
+        return cls((UNKNOWN, *(token for token in tokens if token != UNKNOWN)))
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        return {token: number for number, token in enumerate(self.tokens)}
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self.numbers
+
+    def number(self, token: str) -> int:
+        """The token's number; a token that is not here is an error that names its nearest neighbour."""
+        if token not in self.numbers:
+            raise UnknownToken(token, self.tokens)
+        return self.numbers[token]
+
+
+class UnknownToken(UnknownName):
+    """A token that the vocabulary does not hold.
+
+    A vocabulary is too long to list: a few tokens with the same beginning are, or the most frequent ones.
+    """
+
+    def __init__(self, token: str, tokens: Sequence[str]) -> None:
+        beginnings = (token[:size] for size in range(len(token), -1, -1))
+        similar = ([other for other in tokens if other.startswith(beginning)][:8] for beginning in beginnings)
+        super().__init__("token", token, next(filter(None, similar), []))
 
 
 @dataclass(frozen=True, kw_only=True)

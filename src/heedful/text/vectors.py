@@ -1,15 +1,14 @@
 """Initial word vectors: word2vec trained on the training split, or a GloVe file. Other words keep their random draw.
 
 word2vec is gensim's, an extra (`pip install 'heedful[word2vec]'`), with one worker and a seed of its own, so that the
-same corpus and seed give the same bits in every process. What it learned can be kept in a folder of the store.
+same corpus and seed give the same bits in every process. What it learned can be kept in a store.
 """
 
 import gzip
 import hashlib
-import io
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -25,9 +24,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.errors import ConfigError, DataError
-from heedful.files import locked, replacing
+from heedful.files import explained
+from heedful.store import VECTORS, Store
 from heedful.text.corpus import Corpus, Split
-from heedful.text.vocabulary import Vocabulary
+from heedful.text.tokenize import Vocabulary
 
 RANDOM, WORD2VEC = "random", "word2vec"
 
@@ -39,9 +39,10 @@ RECIPE: Mapping[str, Any] = {
     "epochs": 30,
     "alpha": 0.025,
     "min_alpha": 1e-4,
-    "min_count": 1,  # the vocabulary has left the rare words out already
+    "min_count": 1,
 }
-"""How word2vec is trained: gensim's continuous bag of words for 30 epochs, as Serrano & Smith 2019 did."""
+"""How word2vec is trained: gensim's continuous bag of words for 30 epochs, as Serrano & Smith 2019 did. The vocabulary
+has left the rare words out already."""
 
 LONGEST = 10_000
 """gensim ignores what comes after so many words of a text; longer ones are cut."""
@@ -55,52 +56,52 @@ class Vectors:
     """Vectors of some tokens of a vocabulary, by their numbers."""
 
     source: str
-    rows: Int[Tensor, " found"]
-    values: Float[Tensor, "found features"]
+    rows: Int[Tensor, " known"]
+    values: Float[Tensor, "known features"]
     tokens: int
     """How many tokens the vocabulary has, the unknown one included."""
 
     @property
     def notice(self) -> str:
         """For the reader of a run."""
-        found = f"{len(self.rows):,} of {self.tokens:,} tokens began with a vector of {self.source}"
-        return f"{found}; the others were drawn." if len(self.rows) < self.tokens else f"{found}."
+        said = f"{len(self.rows):,} of {self.tokens:,} tokens began with a vector of {self.source}"
+        return f"{said}; the others were drawn." if len(self.rows) < self.tokens else f"{said}."
 
     @property
     def metrics(self) -> dict[str, Any]:
         return {"source": self.source, "found": len(self.rows), "tokens": self.tokens}
 
 
-def initial_vectors(corpus: Corpus, source: str, *, size: int, seed: int, cache: Path | None = None) -> Vectors | None:
+def initial_vectors(corpus: Corpus, source: str, *, size: int, seed: int, store: Store | None = None) -> Vectors | None:
     """What the setting `vectors` asks for: nothing for "random", else word2vec or the vectors of a file."""
     if source == RANDOM:
         return None
     if source == WORD2VEC:
-        return word2vec(corpus, size=size, seed=seed, cache=cache)
+        return word2vec(corpus, size=size, seed=seed, store=store)
     return read_vectors(Path(source), corpus.vocabulary, size=size)
 
 
-def word2vec(corpus: Corpus, *, size: int, seed: int, cache: Path | None = None) -> Vectors:
-    """Vectors of length one, learned from the training split; found in the cache where it holds them.
+def word2vec(corpus: Corpus, *, size: int, seed: int, store: Store | None = None) -> Vectors:
+    """Vectors of length one, learned from the training split; found in the store where it holds them.
 
     The rare words that the vocabulary leaves out are all the unknown token, which so gets a vector too.
     Differs from the paper: a window may reach from one sentence into the next, and dev texts are not read.
     """
-    version = _gensim().__version__
-    make = partial(_train_word2vec, corpus, size, seed)
-    if cache is None:
-        rows, values = make()
-    else:
-        path = cache / f"{_key(corpus, size, seed, version)}.safetensors"
-        with locked(path.with_suffix(".lock"), f"The word vectors of '{corpus.name}'"):
-            rows, values = _cached(path, (len(corpus.vocabulary), size)) or _keep(path, *make())
-    return Vectors(source=WORD2VEC, rows=rows, values=values, tokens=len(corpus.vocabulary))
+    version, tokens = _gensim().__version__, len(corpus.vocabulary)
+    learn = partial(_train_word2vec, corpus, size, seed)
+    kept = None
+    if store is not None:
+        keep = partial(store.keep, VECTORS, _key(corpus, size, seed, version), partial(_write, learn))
+        kept = _read(keep()[0], (tokens, size)) or _read(keep(fresh=True)[0], (tokens, size))
+    rows, values = kept or learn()
+    return Vectors(source=WORD2VEC, rows=rows, values=values, tokens=tokens)
 
 
 def _train_word2vec(corpus: Corpus, size: int, seed: int) -> tuple[Tensor, Tensor]:
     """The numbers of the tokens in order, and their vectors."""
     texts = list(_texts(corpus.train))
-    model = _gensim().models.Word2Vec(vector_size=size, seed=_seed(seed), workers=1, hashfxn=_stable_hash, **RECIPE)
+    own_seed = int.from_bytes(hashlib.sha256(f"{seed}/vectors".encode()).digest()[:4])  # in the bits that gensim takes
+    model = _gensim().models.Word2Vec(vector_size=size, seed=own_seed, workers=1, hashfxn=_stable_hash, **RECIPE)
     model.build_vocab(texts)
     model.train(texts, total_examples=model.corpus_count, epochs=model.epochs)
     numbers = np.array([int(word) for word in model.wv.index_to_key], dtype=np.int64)
@@ -112,16 +113,9 @@ def _train_word2vec(corpus: Corpus, size: int, seed: int) -> tuple[Tensor, Tenso
 
 def _texts(split: Split) -> Iterator[list[str]]:
     """The documents as gensim reads them; a token is its number, written."""
-    offsets = split.offsets.tolist()
-    numbers = split.tokens.numbers
-    for begin, end in pairwise(offsets):
+    for begin, end in pairwise(split.offsets.tolist()):
         for start in range(begin, end, LONGEST):
-            yield [str(number) for number in numbers[start : min(end, start + LONGEST)].tolist()]
-
-
-def _seed(seed: int) -> int:
-    """A stream of its own, in the 32 bits that gensim takes."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/vectors".encode()).digest()[:4])
+            yield [str(number) for number in split.tokens.numbers[start : min(end, start + LONGEST)].tolist()]
 
 
 def _stable_hash(word: str) -> int:
@@ -141,23 +135,17 @@ def _gensim() -> Any:
 
 
 def _key(corpus: Corpus, size: int, seed: int, version: str) -> str:
-    content = {
-        "format": FORMAT,
-        "corpus": corpus.fingerprint,
-        "size": size,
-        "seed": seed,
-        "recipe": dict(RECIPE),
-        "gensim": version,
-    }
+    how = {"format": FORMAT, "recipe": dict(RECIPE), "gensim": version}
+    content = {**how, "corpus": corpus.fingerprint, "size": size, "seed": seed}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _cached(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
+def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
     """What the file holds; nothing where there is none, or a damaged one."""
     tokens, size = shape
     try:
-        found = load_file(path)
-        rows, values = found["rows"], found["values"]
+        content = load_file(path)
+        rows, values = content["rows"].clone(), content["values"].clone()  # not views of a file that may be made anew
     except (SafetensorError, OSError, KeyError):
         return None
     known = rows.dtype == torch.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < tokens)).all())
@@ -165,10 +153,10 @@ def _cached(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
     return (rows, values) if known and whole and len(rows) else None
 
 
-def _keep(path: Path, rows: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    with replacing(path) as temporary:
-        save_file({"rows": rows, "values": values.contiguous()}, temporary)
-    return rows, values
+def _write(learn: Callable[[], tuple[Tensor, Tensor]], path: Path) -> None:
+    rows, values = learn()
+    with explained(path):
+        save_file({"rows": rows, "values": values.contiguous()}, path)
 
 
 def read_vectors(path: Path, vocabulary: Vocabulary, *, size: int) -> Vectors:
@@ -177,64 +165,60 @@ def read_vectors(path: Path, vocabulary: Vocabulary, *, size: int) -> Vectors:
     Every line is a word and `size` numbers, with single spaces between them; a first line with the number of words and
     the dimension, as word2vec and fastText write it, is passed over.
     """
-    found: dict[int, NDArray[np.float32]] = {}
-    try:
-        with _opened(path) as file:
-            for place, line in enumerate(file, 1):
-                if place == 1 and _is_header(line, path, size):
-                    continue
-                word, numbers = _parts(line, path, place, size)
-                number = vocabulary.numbers.get(word)
-                if number is not None and number not in found:
-                    found[number] = _floats(numbers, path, place)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"The word vectors '{path}' cannot be read: {error}.") from error
-    if not found:
-        raise DataError(
-            f"None of the {len(vocabulary):,} tokens of the vocabulary has a vector in '{path}'. "
-            "Is it a file for this language, and are its words lower-case as the tokens are?"
-        )
-    rows = torch.tensor(sorted(found))
-    values = torch.from_numpy(np.stack([found[number] for number in rows.tolist()]))
-    return Vectors(source=path.name, rows=rows, values=values, tokens=len(vocabulary))
-
-
-def _opened(path: Path) -> io.BufferedIOBase:
     if not path.is_file():
         raise DataError(
             f"There is no file '{path}' of word vectors. model.vectors is 'random', 'word2vec' or the path of a GloVe "
             "text file (word v1 v2 …, plain or .gz)."
         )
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+    vectors: dict[int, NDArray[np.float32]] = {}
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for place, line in enumerate(file, 1):
+                where = f"Line {place} of the word vectors '{path}'"
+                if place == 1 and _is_header(line, where, size):
+                    continue
+                word, numbers = _parts(line, where, size)
+                number = vocabulary.numbers.get(word)
+                if number is not None and number not in vectors:
+                    vectors[number] = _floats(numbers, where)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"The word vectors '{path}' cannot be read: {error}.") from error
+    if not vectors:
+        raise DataError(
+            f"None of the {len(vocabulary):,} tokens of the vocabulary has a vector in '{path}'. "
+            "Is it a file for this language, and are its words lower-case as the tokens are?"
+        )
+    rows = torch.tensor(sorted(vectors))
+    values = torch.from_numpy(np.stack([vectors[number] for number in rows.tolist()]))
+    return Vectors(source=path.name, rows=rows, values=values, tokens=len(vocabulary))
 
 
-def _is_header(line: bytes, path: Path, size: int) -> bool:
+def _is_header(line: bytes, where: str, size: int) -> bool:
     fields = line.split()
     if len(fields) != 2 or not all(field.isdigit() for field in fields) or size == 1:
         return False
     if int(fields[1]) != size:
-        raise _wrong_size(path, 1, int(fields[1]), size)
+        raise _wrong_size(where, int(fields[1]), size)
     return True
 
 
-def _parts(line: bytes, path: Path, place: int, size: int) -> tuple[str, list[str]]:
+def _parts(line: bytes, where: str, size: int) -> tuple[str, list[str]]:
     """The word, which may itself hold spaces, and its numbers as they are written."""
     try:
         text = line.decode("utf-8").rstrip()
     except UnicodeDecodeError as error:
-        raise DataError(f"Line {place} of the word vectors '{path}' is not UTF-8: {error.reason}.") from error
+        raise DataError(f"{where} is not UTF-8: {error.reason}.") from error
     word, *numbers = text.rsplit(" ", size)
-    if not word or len(numbers) < size:
-        raise _wrong_size(path, place, max(0, len(text.split(" ")) - 1), size)
-    if " " in word and _is_number(word.rpartition(" ")[2]):
-        raise _wrong_size(path, place, len(text.split(" ")) - 1, size)
+    surplus = " " in word and _is_number(word.rpartition(" ")[2])
+    if not word or len(numbers) < size or surplus:
+        raise _wrong_size(where, max(0, len(text.split(" ")) - 1), size)
     return word, numbers
 
 
-def _wrong_size(path: Path, place: int, found: int, size: int) -> DataError:
+def _wrong_size(where: str, count: int, size: int) -> DataError:
     return DataError(
-        f"Line {place} of the word vectors '{path}' has {found} numbers after its word; the model's embedding size is "
-        f"{size}. Set model.embedding_size to the file's dimension, or mend the line."
+        f"{where} has {count} numbers after its word; the model's embedding size is {size}. "
+        "Set model.embedding_size to the file's dimension, or mend the line."
     )
 
 
@@ -246,11 +230,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _floats(numbers: list[str], path: Path, place: int) -> NDArray[np.float32]:
+def _floats(numbers: list[str], where: str) -> NDArray[np.float32]:
     try:
         values = np.array(numbers, dtype=np.float32)
     except ValueError as error:
-        raise DataError(f"Line {place} of the word vectors '{path}' holds what is no number: {error}.") from error
+        raise DataError(f"{where} holds what is no number: {error}.") from error
     if not np.isfinite(values).all():
-        raise DataError(f"Line {place} of the word vectors '{path}' holds a number that is not finite.")
+        raise DataError(f"{where} holds a number that is not finite.")
     return values

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import pandas as pd
 
 from heedful.models.classifier import Classifier
 from heedful.text.ragged import Batch
@@ -20,14 +23,29 @@ class StepDone:
 
 @dataclass(frozen=True, kw_only=True)
 class EpochDone:
-    """One pass over the training split was made; `row` is the new row of the history."""
+    """One pass over the training split was made; `row` is the new row of the history, `last` whether none follows."""
 
     epoch: int
     epochs: int
     row: Mapping[str, int | float]
     best: bool
     model: Classifier
+    last: bool = False
 
 
 Event = StepDone | EpochDone
 Observer = Callable[[Event], None]
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """An observer that keeps tables of what it sees. Checkpoints carry them, so that a training that was interrupted
+    ends with the same tables."""
+
+    def __call__(self, event: Event) -> None: ...
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All that was recorded so far."""
+
+    def restore(self, tables: Mapping[str, pd.DataFrame]) -> None:
+        """Go on from what `tables` gave."""

@@ -2,25 +2,26 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
-import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor
 
 from heedful.config import ModelSettings, TrainingSettings
 from heedful.errors import ConfigError
-from heedful.models.classifier import Classifier, Interface
+from heedful.models.classifier import Classifier
+from heedful.models.interface import Interface
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch, bucketed, shuffled
 from heedful.text.vectors import Vectors, initial_vectors
-from heedful.training.events import EpochDone, Event, Observer, StepDone
-from heedful.training.metrics import evaluate
+from heedful.traces import Trace
+from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone
+from heedful.training.objectives import Objective, alignment_penalty, cross_entropy, evaluate
 from heedful.training.optimizers import clip_gradients, make_dense
 from heedful.training.state import TrainingState
 
@@ -33,6 +34,7 @@ def fit(
     *,
     structure: str = "flat",
     attention: str = "dot",
+    attention_weights: str | Mapping[str, Trace] = "learned",
     encoder: str = "none",
     score_scale: float = 10.0,
     embedding_size: int = 100,
@@ -62,6 +64,7 @@ def fit(
     seed: int = 0,
     threads: int = 1,
     device: str = "cpu",
+    objective: Objective = cross_entropy,
     observers: Sequence[Observer] = (),
 ) -> Classifier:
     """Train a classifier with attention; returns it as it was after the epoch with the best dev accuracy.
@@ -82,6 +85,8 @@ def fit(
     The model
         structure: "flat" attends to the words of a text, "hierarchical" to those of each sentence, then to sentences.
         attention: "dot" scores a = hᵀV/λ, "additive" a = tanh(M h)ᵀV/λ.
+        attention_weights: "learned"; "uniform", all alike; "frozen", as the first values give them, however the rest is
+            trained; or those of another model, its traces {"train": …, "dev": …} of both splits.
         encoder: "none" h = e, "affine" h = M e; "lstm", "gru" and "conv" also see a word's neighbours.
         score_scale: λ, a divisor; 10 is √d for the default size and keeps scores of order one.
         embedding_size: d, the numbers per word.
@@ -106,6 +111,7 @@ def fit(
         learning_rate: of the first step.
         learning_rate_decay: the rate of step t is learning_rate / (1 + decay · t).
         weight_decay: on the weights of the encoder and of additive attention; 0 is none.
+        objective: the loss, a function of model, batch and output (`heedful.training.objectives`); cross-entropy.
         alignment_penalty: c of the penalty c·|VᵀW|, which keeps V and W at right angles; 0 is none.
         batch_size: texts per step.
         epochs: passes over the training split, at most.
@@ -132,10 +138,13 @@ def fit(
     >>> list(model.history)
     ['epoch', 'train_loss', 'dev_loss', 'dev_accuracy', 'kept']
     """
-    given: dict[str, Any] = {name: value for name, value in locals().items() if name not in {"corpus", "observers"}}
+    given: dict[str, Any] = dict(locals())
+    weights = None
+    if isinstance(attention_weights, Mapping):
+        weights, given["attention_weights"] = attention_weights, "given"
     model = ModelSettings.of({name: given[name] for name in ModelSettings.model_fields})
     training = TrainingSettings.of({name: given[name] for name in TrainingSettings.model_fields})
-    return train(corpus, model, training, observers=observers)
+    return train(corpus, model, training, weights=weights, objective=objective, observers=observers)
 
 
 def train(
@@ -143,6 +152,8 @@ def train(
     model: ModelSettings,
     training: TrainingSettings,
     *,
+    weights: Mapping[str, Trace] | None = None,
+    objective: Objective = cross_entropy,
     vectors: Vectors | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: Path | None = None,
@@ -151,15 +162,33 @@ def train(
 
     Initial vectors that the settings ask for are made here unless they are given.
     """
+    given = weights or {}
+    if model.attention_weights == "given" and not {"train", "dev"} <= set(given):
+        raise ConfigError(
+            'Given attention weights are those of both splits that training reads: {"train": …, "dev": …}.'
+        )
     interface = Interface(vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names)
     first = vectors or initial_vectors(corpus, model.vectors, size=model.embedding_size, seed=training.seed)
     with limited_threads(training.threads):
         state = TrainingState.start(interface, model, training, first)
+        state.recorders = [observer for observer in observers if isinstance(observer, Recorder)]
         if checkpoint is not None and checkpoint.is_file():
             state.restore(checkpoint)
         saved = time.monotonic()
         while not _finished(state, training):
-            _run_epoch(state, corpus, training, observers)
+            loss = _run_epoch(state, corpus.train, training, objective, given.get("train"), observers)
+            dev = evaluate(state.model, corpus.dev, given.get("dev"))
+            row = {"epoch": state.epoch, "train_loss": loss, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy}
+            state.rows.append(row)
+            done = EpochDone(
+                epoch=state.epoch,
+                epochs=training.epochs,
+                row=row,
+                best=state.keep_if_best(training.ties),
+                model=state.model,
+                last=_finished(state, training),
+            )
+            _tell(observers, done)
             if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
                 state.save(checkpoint)
                 saved = time.monotonic()
@@ -173,28 +202,29 @@ def _finished(state: TrainingState, training: TrainingSettings) -> bool:
     return state.epoch >= training.epochs or (training.patience is not None and waited >= training.patience)
 
 
-def _run_epoch(state: TrainingState, corpus: Corpus, training: TrainingSettings, observers: Sequence[Observer]) -> None:
+def _run_epoch(
+    state: TrainingState,
+    split: Split,
+    training: TrainingSettings,
+    objective: Objective,
+    weights: Trace | None,
+    observers: Sequence[Observer],
+) -> float:
+    """One pass over the training split; returns the mean loss."""
     state.epoch += 1
-    loss = 0.0
-    for rows in _batches(corpus.train, state, training):
-        batch = corpus.train.batch(rows, sentences=state.model.hierarchical).to(training.device)
-        step_loss = training_step(state, batch, training)
-        loss += step_loss * len(batch)
-        _tell(
-            observers,
-            StepDone(epoch=state.epoch, step=state.step, loss=step_loss, batch=batch, model=state.model),
-        )
-    loss /= len(corpus.train)
-    if not math.isfinite(loss):
+    total = 0.0
+    for rows in _batches(split, state, training):
+        batch = split.batch(rows, sentences=state.model.hierarchical).to(training.device)
+        loss = training_step(state, batch, training, objective, weights)
+        total += loss * len(batch)
+        _tell(observers, StepDone(epoch=state.epoch, step=state.step, loss=loss, batch=batch, model=state.model))
+    mean = total / len(split)
+    if not math.isfinite(mean):
         raise ConfigError(
-            f"Training diverged: the loss of epoch {state.epoch} is {loss}. Lower the learning rate "
+            f"Training diverged: the loss of epoch {state.epoch} is {mean}. Lower the learning rate "
             f"({training.learning_rate}) or clip the gradient."
         )
-    dev = evaluate(state.model, corpus.dev)
-    state.rows.append({"epoch": state.epoch, "train_loss": loss, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy})
-    best = state.keep_if_best(training.ties)
-    event = EpochDone(epoch=state.epoch, epochs=training.epochs, row=state.rows[-1], best=best, model=state.model)
-    _tell(observers, event)
+    return mean
 
 
 def _batches(split: Split, state: TrainingState, training: TrainingSettings) -> Iterator[Int[Tensor, " rows"]]:
@@ -204,16 +234,20 @@ def _batches(split: Split, state: TrainingState, training: TrainingSettings) -> 
     return shuffled(len(split), training.batch_size, state.order)
 
 
-def training_step(state: TrainingState, batch: Batch, training: TrainingSettings) -> float:
-    """One update on mean cross-entropy plus c·Σ|VᵀW|; returns the loss without the penalty."""
+def training_step(
+    state: TrainingState,
+    batch: Batch,
+    training: TrainingSettings,
+    objective: Objective = cross_entropy,
+    weights: Trace | None = None,
+) -> float:
+    """One update on the objective plus the alignment penalty; returns the loss without the penalty."""
     parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
     for parameter in parameters:
         parameter.grad = None
-    loss = F.cross_entropy(state.model(batch, state.dropout), batch.labels)
-    objective = loss
-    if training.alignment_penalty:
-        objective = loss + training.alignment_penalty * state.model.alignment().abs().sum()
-    objective.backward()
+    loss = objective(state.model, batch, state.model(batch, state.dropout, weights=weights))
+    penalty = training.alignment_penalty
+    (loss + alignment_penalty(state.model, penalty) if penalty else loss).backward()
     for parameter in parameters:
         if parameter.grad is not None and parameter.grad.is_sparse:
             parameter.grad._coalesced_(True)  # its rows are distinct; autograd forgets it, and summing again costs
@@ -221,11 +255,9 @@ def training_step(state: TrainingState, batch: Batch, training: TrainingSettings
         clip_gradients(state.model, training.clip)
     if training.optimizer == "adam":
         make_dense(state.model)
-    rate = (
-        training.learning_rate / (1 + training.learning_rate_decay * state.step) / 2 ** state.halvings(training.plateau)
-    )
+    decayed = training.learning_rate / (1 + training.learning_rate_decay * state.step)
     for group in state.optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = decayed / 2 ** state.halvings(training.plateau)
     state.optimizer.step()
     state.step += 1
     return float(loss.detach())

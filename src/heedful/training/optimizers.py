@@ -1,13 +1,14 @@
 """Optimisers that touch only the rows of the embedding table that a batch used."""
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, no_type_check
 
 import torch
 from torch import Tensor, nn
 
+from heedful.compiled import compiled
 from heedful.config import TrainingSettings
-from heedful.models import loops
 from heedful.models.classifier import Classifier
 from heedful.models.kernels import COMPILED_TYPES
 
@@ -32,32 +33,37 @@ class RowAdagrad(torch.optim.Optimizer):
                     if not state:
                         state["sum"] = torch.zeros_like(parameter)
                     update = _update_rows if parameter.grad.is_sparse else _update_all
-                    update(parameter, state["sum"], group)
+                    update(parameter, parameter.grad, state["sum"], group)
 
 
-def _update_rows(parameter: nn.Parameter, sums: Tensor, group: dict[str, Any]) -> None:
+def _update_rows(parameter: nn.Parameter, gradient: Tensor, sums: Tensor, group: dict[str, Any]) -> None:
     if group["weight_decay"]:
         raise ValueError("Weight decay needs a dense gradient: every row decays in every step.")
-    gradient = parameter.grad.coalesce()  # type: ignore[union-attr]
-    rows = gradient.indices().squeeze(0)
-    values = gradient.values()
+    gradient = gradient.coalesce()
+    rows, values = gradient.indices().squeeze(0), gradient.values()
     if parameter.device.type == "cpu" and parameter.dtype in COMPILED_TYPES:
-        kind = values.numpy().dtype.type
+        number = values.numpy().dtype.type
         arrays = (parameter.detach().numpy(), sums.numpy(), values.contiguous().numpy(), rows.numpy())
-        loops.adagrad_rows(*arrays, kind(group["lr"]), kind(group["eps"]))
+        adagrad_rows(*arrays, number(group["lr"]), number(group["eps"]))
         return
     some, their_sums = parameter.index_select(0, rows), sums.index_select(0, rows)
-    _adagrad(some, values, their_sums, group)
+    _update_all(some, values, their_sums, group)
     parameter.index_copy_(0, rows, some)
     sums.index_copy_(0, rows, their_sums)
 
 
-def _update_all(parameter: nn.Parameter, sums: Tensor, group: dict[str, Any]) -> None:
-    assert parameter.grad is not None
-    _adagrad(parameter, parameter.grad, sums, group)
+@compiled
+@no_type_check
+def adagrad_rows(table, sums, gradient, rows, rate, epsilon):
+    """S ← S + g², θ ← θ − rate · g / (√S + ε), in the given rows of the table."""
+    for i in range(len(rows)):
+        values, squares, g = table[rows[i]], sums[rows[i]], gradient[i]
+        for k in range(len(g)):
+            squares[k] += g[k] * g[k]
+            values[k] -= rate * g[k] / (math.sqrt(squares[k]) + epsilon)
 
 
-def _adagrad(values: Tensor, gradient: Tensor, sums: Tensor, group: dict[str, Any]) -> None:
+def _update_all(values: Tensor, gradient: Tensor, sums: Tensor, group: dict[str, Any]) -> None:
     """One update in place; on the CPU in one pass over the memory, by the function behind torch's fused Adagrad."""
     if values.device.type == "cpu":
         torch._fused_adagrad_(
@@ -72,11 +78,11 @@ def _adagrad(values: Tensor, gradient: Tensor, sums: Tensor, group: dict[str, An
 
 def make_optimizer(model: Classifier, settings: TrainingSettings) -> torch.optim.Optimizer:
     """The optimiser, with weight decay on the parts the paper regularises: affine, LSTM and additive weights."""
-    regularised = [p for name, p in model.named_parameters() if "encoder" in name or name.endswith("projection")]
-    decayed = {id(parameter) for parameter in regularised}
+    learned = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    decays = {name: "encoder" in name or name.endswith("projection") for name, _ in learned}
     groups: list[dict[str, Any]] = [
-        {"params": [p for p in model.parameters() if id(p) not in decayed]},
-        {"params": regularised, "weight_decay": settings.weight_decay},
+        {"params": [p for name, p in learned if not decays[name]]},
+        {"params": [p for name, p in learned if decays[name]], "weight_decay": settings.weight_decay},
     ]
     groups = [group for group in groups if group["params"]]
     if settings.optimizer == "adagrad":

@@ -1,6 +1,7 @@
 """All that a training has become after some epochs, so that it can stop and go on, bit for bit."""
 
 import hashlib
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -18,6 +20,7 @@ from heedful.errors import CheckpointError
 from heedful.files import replacing
 from heedful.models.classifier import Classifier, Interface, make_classifier
 from heedful.text.vectors import Vectors
+from heedful.training.events import Recorder
 from heedful.training.optimizers import make_optimizer
 
 
@@ -43,7 +46,7 @@ def best_epoch(rows: Sequence[Mapping[str, Any]], ties: str) -> int:
 
 @dataclass(kw_only=True)
 class TrainingState:
-    """The model, its optimiser, the random streams, and the best epoch so far."""
+    """The model, its optimiser, the random streams, the best epoch so far, and what was recorded."""
 
     model: Classifier
     optimizer: torch.optim.Optimizer
@@ -54,6 +57,7 @@ class TrainingState:
     rows: list[dict[str, int | float]] = field(default_factory=list)
     best_epoch: int = 0
     best: dict[str, Tensor] = field(default_factory=dict)
+    recorders: Sequence[Recorder] = ()
 
     @classmethod
     def start(
@@ -64,11 +68,8 @@ class TrainingState:
         vectors: Vectors | None = None,
     ) -> "TrainingState":
         """Parameters as they are drawn from the seed, and the embeddings of some tokens as they are given."""
-        classifier = make_classifier(interface, model, generator(training.seed, "parameters"))
-        if vectors is not None:
-            with torch.no_grad():
-                classifier.embedding[vectors.rows] = vectors.values
-        classifier = classifier.to(training.device)
+        drawn = generator(training.seed, "parameters")
+        classifier = make_classifier(interface, model, drawn, vectors).to(training.device)
         return cls(
             model=classifier,
             optimizer=make_optimizer(classifier, training),
@@ -100,6 +101,8 @@ class TrainingState:
         for number, state in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{name}": value for name, value in state.items() if value is not None}
         tensors |= {"order": self.order.get_state(), "dropout": self.dropout.get_state()}
+        for number, recorder in enumerate(self.recorders):
+            tensors |= {f"recorded.{number}.{name}": _packed(table) for name, table in recorder.tables().items()}
         progress = {"epoch": self.epoch, "step": self.step, "rows": self.rows, "best_epoch": self.best_epoch}
         with replacing(path) as temporary:
             save_file(
@@ -115,7 +118,7 @@ class TrainingState:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 progress = json.loads(file.metadata()["progress"])
             self._restore(tensors, progress)
-        except (SafetensorError, KeyError, TypeError, RuntimeError, OSError, json.JSONDecodeError) as error:
+        except (SafetensorError, KeyError, TypeError, RuntimeError, OSError, ValueError) as error:
             raise CheckpointError(
                 f"'{path}' is not a checkpoint of this training: {error}. Remove it to start anew."
             ) from error
@@ -128,6 +131,9 @@ class TrainingState:
         self.dropout.set_state(tensors["dropout"])
         self.epoch, self.step = progress["epoch"], progress["step"]
         self.rows, self.best_epoch = progress["rows"], progress["best_epoch"]
+        for number, recorder in enumerate(self.recorders):
+            packed = _under(tensors, f"recorded.{number}.")
+            recorder.restore({name: _unpacked(table) for name, table in packed.items()})
 
     def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
         state: dict[int, dict[str, Tensor]] = {}
@@ -139,3 +145,12 @@ class TrainingState:
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _packed(table: pd.DataFrame) -> Tensor:
+    """A table as the bytes of a Parquet file, which give back its very bits."""
+    return torch.frombuffer(bytearray(table.to_parquet(index=False)), dtype=torch.uint8)
+
+
+def _unpacked(packed: Tensor) -> pd.DataFrame:
+    return pd.read_parquet(io.BytesIO(packed.numpy().tobytes()))

@@ -16,16 +16,16 @@ import numpy as np
 import pandas as pd
 import torch
 
+from heedful.analysis.flips import measure
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS, Decision, Verdict
 from heedful.claims.answer import CHANCE, FEWEST_DECISIONS, LEADS, SCORES, SOUND, TEXTS
-from heedful.claims.model import LEARNED, outcomes
+from heedful.claims.scores import LEARNED, outcomes
 from heedful.studies.calibration.planted import plant
 from heedful.studies.calibration.trained import grow
 from heedful.studies.calibration.worlds import TRAINED, Evidence, Planted, World
 from heedful.studies.examine import examine
-from heedful.studies.serrano2019.measures import measure
-from heedful.sweep.memory import cores
+from heedful.sweep.resources import cores
 
 Rows = list[dict[str, Any]]
 
@@ -129,7 +129,7 @@ def _measured(verdict: Verdict) -> dict[str, Any]:
 def population(whole: Evidence) -> Population:
     """The numbers of the claims on fresh texts and planted groups."""
     tables = {**whole.tables, **measure(whole.trace, rankings=ERASED), "outcomes": outcomes(whole.trace)}
-    estimates = {name: CLAIMS[name].estimate(tables) for name in BEHIND}
+    estimates = {name: CLAIMS[name].estimate(tables[CLAIMS[name].table]) for name in BEHIND}
     numbers = {name: each for name, each in estimates.items() if each is not None and each.known}
     count = numbers[LEADS].count if LEADS in numbers else 0
     return Population(numbers=numbers, resting=count / len(whole.trace))

@@ -19,7 +19,7 @@ from heedful.analysis.tokens import NEUTRAL, NONE
 from heedful.probes.scores import token_scores
 from heedful.studies.calibration.worlds import FRESH, Case, Planted, World, draw, evidence, with_planted_groups
 from heedful.text.corpus import SPLITS, Labelled, build_corpus
-from heedful.text.hold_out import HELD_OUT_SHARE
+from heedful.text.splits import HELD_OUT_SHARE
 from heedful.text.tokenize import Tokenizer
 from heedful.traces import Trace
 from heedful.tracing import trace

@@ -4,11 +4,10 @@ The pictures themselves are not in the text we have; panels follow the captions.
 `margin` and the exact `minimum`, and numbers of the paper where it prints them and the data correspond.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from heedful.figures.erasure import (
     Grid,
@@ -16,67 +15,57 @@ from heedful.figures.erasure import (
     erased_boxes,
     excess_curves,
     flip_matrices,
-    in_grid,
     negative_counts,
 )
-from heedful.studies.serrano2019.facts import MODELS, over_half
+from heedful.papers.serrano2019 import MODELS, over_half
+from heedful.studies.serrano2019.runs import called
 from heedful.studies.serrano2019.tables import table_2
-from heedful.studies.study import Captioned
-
-Frames = Mapping[str, pd.DataFrame]
-"""The tables of `measures_of`: single and flips."""
+from heedful.studies.study import Frames, StudyFigure
 
 TAIL = "FLANnoenc"
 """The model whose long tail the caption of Figure 6 describes."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class ErasureFigure(Captioned):
-    """A figure with a panel for each of its models and each data set."""
-
-    models: tuple[str, ...] = MODELS
-    draw: Callable[[Frames, Grid], Figure]
+Draw = Callable[[pd.DataFrame, Grid], Canvas]
 
 
-def _clouds(frames: Frames, grid: Grid) -> Figure:
-    return divergence_clouds(frames["single"], grid)
+def _in_grid(table: str, draw: Draw) -> Callable[[Frames], Canvas]:
+    """A panel for each model and data set that the table has, in the order of the paper and of the table."""
+
+    def on_tables(tables: Frames) -> Canvas:
+        rows = tables[table]
+        present = set(rows["model"])
+        datasets = {dataset: called(dataset) for dataset in rows["dataset"].unique()}
+        return draw(rows, Grid(models=[model for model in MODELS if model in present], datasets=datasets))
+
+    return on_tables
 
 
-def _counts(frames: Frames, grid: Grid) -> Figure:
-    return negative_counts(frames["single"], grid)
-
-
-def _fractions(frames: Frames, grid: Grid) -> Figure:
-    return erased_boxes(frames["flips"], grid)
-
-
-def _fractions_and_tail(frames: Frames, grid: Grid) -> Figure:
+def _fractions_and_tail(flips: pd.DataFrame, grid: Grid) -> Canvas:
     known = {dataset: shares for dataset in grid.datasets if (shares := _known_tail(dataset))}
-    return erased_boxes(frames["flips"], grid, tail=TAIL, known=known)
+    return erased_boxes(flips, grid, tail=TAIL, known=known)
 
 
 def _known_tail(dataset: str) -> dict[str, float]:
     """The paper's shares of instances that lose more than half, by ranking."""
-    found = {name: over_half(dataset, TAIL, name) for name in ("random", "attention", "gradient", "product")}
-    return {name: share / 100 for name, share in found.items() if share is not None}
+    shares = {name: over_half(dataset, TAIL, name) for name in ("random", "attention", "gradient", "product")}
+    return {name: share / 100 for name, share in shares.items() if share is not None}
 
 
-def _masses(frames: Frames, grid: Grid) -> Figure:
-    return erased_boxes(frames["flips"], grid, column="mass")
+def _masses(flips: pd.DataFrame, grid: Grid) -> Canvas:
+    return erased_boxes(flips, grid, column="mass")
 
 
-def _matrices(ranking: str) -> Callable[[Frames, Grid], Figure]:
+def _matrices(ranking: str) -> Draw:
     """The flip tables of one ranking's top unit."""
-
-    def draw(frames: Frames, grid: Grid) -> Figure:
-        single = in_grid(frames["single"], grid)
-        return flip_matrices(table_2(single[single["ranking"] == ranking]), grid, top=ranking)
-
-    return draw
+    return lambda single, grid: flip_matrices(table_2(single[single["ranking"] == ranking]), grid, top=ranking)
 
 
-def _excess(frames: Frames, grid: Grid) -> Figure:
-    return excess_curves(frames["flips"], grid)
+def _figure(
+    name: str, caption: str, see: str, table: str, draw: Draw, models: tuple[str, ...] = MODELS, title: str = ""
+) -> StudyFigure:
+    title = title or f"Figure {name}"
+    on_tables = _in_grid(table, draw)
+    return StudyFigure(name=name, title=title, caption=caption, see=see, needs=(table,), draw=on_tables, models=models)
 
 
 _CLOUD = (
@@ -106,88 +95,72 @@ _MATRIX_SEE = (
     "neither erasure flips."
 )
 
-FIGURES: Mapping[str, ErasureFigure] = {
-    figure.name: figure
-    for figure in (
-        ErasureFigure(
-            name="3",
-            title="Figure 3",
-            caption=f"{_CLOUD} HANrnn.",
-            see=_CLOUD_SEE,
-            models=("HANrnn",),
-            draw=_clouds,
-        ),
-        ErasureFigure(
-            name="4",
-            title="Figure 4",
-            caption=f"{_COUNT} HANrnn.",
-            see=_COUNT_SEE,
-            models=("HANrnn",),
-            draw=_counts,
-        ),
-        ErasureFigure(
-            name="5",
-            title="Figure 5",
-            caption=f"{_BOX} HANrnn, FLANrnn and FLANconv.",
-            see=_BOX_SEE,
-            models=("HANrnn", "FLANrnn", "FLANconv"),
-            draw=_fractions,
-        ),
-        ErasureFigure(
-            name="6",
-            title="Figure 6",
-            caption=f"{_BOX} Models without encoder. Below, the tail of {TAIL}: the share of instances that lose more "
-            "than each fraction; squares are what the paper says of Amazon above one half.",
-            see="How far the boxes lie left of those of Figure 5, and which rankings have a tail beyond one half.",
-            models=("HANnoenc", TAIL),
-            draw=_fractions_and_tail,
-        ),
-        ErasureFigure(
-            name="7",
-            title="Figure 7",
-            caption=f"{_CLOUD} All models.",
-            see=f"{_CLOUD_SEE[:-1]}: sooner or later with less of an encoder.",
-            draw=_clouds,
-        ),
-        ErasureFigure(name="8", title="Figure 8", caption=f"{_COUNT} All models.", see=_COUNT_SEE, draw=_counts),
-        ErasureFigure(
-            name="9",
-            title="Figure 9",
-            caption=f"{_MATRIX.format('attention')} All models; the paper's numbers are its Table 2's, for HANrnn.",
-            see=_MATRIX_SEE,
-            draw=_matrices("attention"),
-        ),
-        ErasureFigure(name="10", title="Figure 10", caption=f"{_BOX} All models.", see=_BOX_SEE, draw=_fractions),
-        ErasureFigure(
-            name="11",
-            title="Figure 11",
-            caption="Attention weight of the units erased at the first flip, as it was before any were erased. Boxes "
-            "as in Figure 10; at the right the median and how many flips a box stands on.",
-            see="Whether attention has to erase most of the weight, and how much less gradient and product erase.",
-            draw=_masses,
-        ),
-        ErasureFigure(
-            name="12",
-            title="Figure 12",
-            caption=_MATRIX.format("gradient"),
-            see="Whether the upper row adds up to more than in Figure 9: how often the first unit alone flips.",
-            draw=_matrices("gradient"),
-        ),
-        ErasureFigure(
-            name="13",
-            title="Figure 13",
-            caption=_MATRIX.format("product"),
-            see="Whether the upper row adds up to more than in Figures 9 and 12, and how near the paper's numbers are.",
-            draw=_matrices("product"),
-        ),
-        ErasureFigure(
-            name="minimum",
-            title="How far each ranking is from the minimum",
-            caption="Share of the instances that a ranking flips with at most so many times the fewest erasures that "
-            "flip them at all. Ours: the paper calls the minimum computationally prohibitive.",
-            see="Where a curve begins is how often its ranking attains the minimum; where it ends, how often it flips; "
-            "the higher, the better.",
-            draw=_excess,
-        ),
-    )
-}
+FIGURES = (
+    _figure("3", f"{_CLOUD} HANrnn.", _CLOUD_SEE, "single", divergence_clouds, ("HANrnn",)),
+    _figure("4", f"{_COUNT} HANrnn.", _COUNT_SEE, "single", negative_counts, ("HANrnn",)),
+    _figure(
+        "5",
+        f"{_BOX} HANrnn, FLANrnn and FLANconv.",
+        _BOX_SEE,
+        "flips",
+        erased_boxes,
+        ("HANrnn", "FLANrnn", "FLANconv"),
+    ),
+    _figure(
+        "6",
+        f"{_BOX} Models without encoder. Below, the tail of {TAIL}: the share of instances that lose more than each "
+        "fraction; squares are what the paper says of Amazon above one half.",
+        "How far the boxes lie left of those of Figure 5, and which rankings have a tail beyond one half.",
+        "flips",
+        _fractions_and_tail,
+        ("HANnoenc", TAIL),
+    ),
+    _figure(
+        "7",
+        f"{_CLOUD} All models.",
+        f"{_CLOUD_SEE[:-1]}: sooner or later with less of an encoder.",
+        "single",
+        divergence_clouds,
+    ),
+    _figure("8", f"{_COUNT} All models.", _COUNT_SEE, "single", negative_counts),
+    _figure(
+        "9",
+        f"{_MATRIX.format('attention')} All models; the paper's numbers are its Table 2's, for HANrnn.",
+        _MATRIX_SEE,
+        "single",
+        _matrices("attention"),
+    ),
+    _figure("10", f"{_BOX} All models.", _BOX_SEE, "flips", erased_boxes),
+    _figure(
+        "11",
+        "Attention weight of the units erased at the first flip, as it was before any were erased. Boxes as in Figure "
+        "10; at the right the median and how many flips a box stands on.",
+        "Whether attention has to erase most of the weight, and how much less gradient and product erase.",
+        "flips",
+        _masses,
+    ),
+    _figure(
+        "12",
+        _MATRIX.format("gradient"),
+        "Whether the upper row adds up to more than in Figure 9: how often the first unit alone flips.",
+        "single",
+        _matrices("gradient"),
+    ),
+    _figure(
+        "13",
+        _MATRIX.format("product"),
+        "Whether the upper row adds up to more than in Figures 9 and 12, and how near the paper's numbers are.",
+        "single",
+        _matrices("product"),
+    ),
+    _figure(
+        "minimum",
+        "Share of the instances that a ranking flips with at most so many times the fewest erasures that flip them at "
+        "all. Ours: the paper calls the minimum computationally prohibitive.",
+        "Where a curve begins is how often its ranking attains the minimum; where it ends, how often it flips; the "
+        "higher, the better.",
+        "flips",
+        excess_curves,
+        title="How far each ranking is from the minimum",
+    ),
+)

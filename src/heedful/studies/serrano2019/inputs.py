@@ -1,23 +1,23 @@
 """Both notions of erasure on some test texts of every run: weights set to zero, and words taken out and read again.
 
-Reading again costs what tracing costs, many times over, so a run is measured once and its table stays in the store,
-
-    <store>/.inputs/<digest>.parquet    one row per level (attention, delete, mask), ranking and text (`flips_by_level`)
+Reading again costs what tracing costs, many times over, so a run is measured once and its table stays in the store: one
+row per level (attention, delete, mask), ranking and text (`flips_by_level`).
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import torch
 
-from heedful.files import locked, replacing
+from heedful.analysis.flips import in_front
+from heedful.files import explained
 from heedful.pipeline import Run, read_corpus
-from heedful.probes.inputs import MODES, flips_by_level
-from heedful.store import PREFIX
-from heedful.studies.serrano2019.measures import in_front
+from heedful.probes.reading import MODES, flips_by_level
+from heedful.store import INPUTS, PREFIX, Store
 from heedful.text.corpus import Corpus
 from heedful.training.loop import limited_threads
 
@@ -47,17 +47,20 @@ def input_flips_of(runs: Iterable[tuple[Mapping[str, object], Run]], *, watch: W
 
 def _measured(runs: Iterable[tuple[Mapping[str, object], Run]]) -> Iterator[tuple[Mapping[str, object], pd.DataFrame]]:
     """Table after table; a corpus is read when a run needs it, and kept while the runs that follow share it."""
-    corpus: Corpus | None = None
+    corpora: dict[str, Corpus] = {}
     for said, run in runs:
-        path = _place(run)
-        with locked(path.with_suffix(".lock"), f"The comparison of inputs of run {run.path.name}"):
-            if not path.is_file():
-                if corpus is None or corpus.fingerprint != run.manifest["fingerprint"]:
-                    corpus = read_corpus(run.settings)
-                table = read_changed_texts(run, corpus)
-                with replacing(path) as temporary:
-                    table.to_parquet(temporary, index=False, compression="zstd")
+        path, _ = Store(run.path.parent).keep(INPUTS, _key(run), partial(_write, run, corpora))
         yield said, pd.read_parquet(path)
+
+
+def _write(run: Run, corpora: dict[str, Corpus], path: Path) -> None:
+    fingerprint = run.manifest["fingerprint"]
+    if fingerprint not in corpora:
+        corpora.clear()  # one at a time
+        corpora[fingerprint] = read_corpus(run.settings)
+    table = read_changed_texts(run, corpora[fingerprint])
+    with explained(path):
+        table.to_parquet(path, index=False, compression="zstd")
 
 
 def read_changed_texts(
@@ -73,6 +76,7 @@ def read_changed_texts(
         )
 
 
-def _place(run: Run) -> Path:
-    content = json.dumps([run.manifest["digest"], FORMAT, TEXTS, LOOKS])
-    return run.path.parent / ".inputs" / f"{hashlib.sha256(content.encode()).hexdigest()[:PREFIX]}.parquet"
+def _key(run: Run) -> str:
+    digest = run.manifest["digest"]
+    content = json.dumps([digest, FORMAT, TEXTS, LOOKS])
+    return f"{digest[:PREFIX]}-{hashlib.sha256(content.encode()).hexdigest()[:PREFIX]}"

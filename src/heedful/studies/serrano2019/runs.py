@@ -11,22 +11,14 @@ fewer steps; on them the rate is larger (`SAMPLE_RATE`) and epochs are capped (`
 draws them, where the authors' recurrent ones were orthogonal; the biases of attention begin at zero.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from heedful.config import DataSettings, RunSettings
-from heedful.errors import ConfigError, UnknownName
-from heedful.studies import runs
-from heedful.studies.runs import Runs
-from heedful.studies.serrano2019.facts import NAMES
-from heedful.studies.serrano2019_corpora import STANDS_FOR
-from heedful.sweep.plan import Plan
-from heedful.text.datasets import DATASETS
-
-__all__ = ["CONFIGURATIONS", "MODELS", "QUICK", "Cell", "Runs", "Selection", "called", "configured_as", "plan_of"]
+from heedful.papers.serrano2019 import NAMES, STANDS_FOR
+from heedful.studies.study import Selection, Trial
 
 SHARED: Mapping[str, Any] = {
     "model.attention": "additive",
@@ -129,7 +121,11 @@ EPOCHS: Mapping[str, int] = {"yelp10k": 10, "amazon-multi": 15, "yahoo-1k": 30, 
 """The most epochs on a sample; patience ends most trainings before."""
 
 EPOCHS_OTHERWISE = 8
-DATASETS_DEFAULT = ("yelp10k", "amazon-multi", "yahoo-1k")
+QUICK_EPOCHS = 15
+
+WHOLE = Selection(datasets=("yelp10k", "amazon-multi", "yahoo-1k"), models=tuple(MODELS), synthetic=False)
+QUICK = Selection(datasets=("yahoo-1k",), models=tuple(MODELS), quick=True, synthetic=False)
+"""Two to three minutes on two cores: all six models on a thousand questions."""
 
 
 def configured_as(dataset: str) -> str:
@@ -142,80 +138,30 @@ def called(dataset: str) -> str:
     return NAMES.get(dataset, Path(dataset).name)
 
 
-def _data(dataset: str) -> DataSettings:
+def data_settings(dataset: str) -> DataSettings:
     return DataSettings(source=dataset, min_count=MIN_COUNT)
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class Cell:
-    """A model on a data set; its runs differ in their seeds."""
-
-    dataset: str
-    model: str
-    epochs: int | None = None
-    """Fewer epochs than the data set's cap, for a quick look."""
-
-    def settings(self, seed: int = 0) -> RunSettings:
-        base = RunSettings(data=_data(self.dataset))
-        values = CONFIGURATIONS[configured_as(self.dataset), self.model]
-        return base.change({**MODELS[self.model], **values, **self._sample_values(), "training.seed": seed})
-
-    def _sample_values(self) -> Mapping[str, Any]:
-        most = 60 if self.dataset in NAMES else EPOCHS.get(self.dataset, EPOCHS_OTHERWISE)
-        epochs = {"training.epochs": min(most, self.epochs or most)}
-        return epochs if self.dataset in NAMES else {**epochs, "training.learning_rate": SAMPLE_RATE}
-
-    @property
-    def title(self) -> str:
-        return f"{called(self.dataset)} ({self.model})"
+def trial(dataset: str, model: str, seed: int = 0, *, quick: bool = False) -> Trial:
+    """A model on a data set: the paper's values, and on a sample fewer epochs at a larger rate."""
+    most = 60 if dataset in NAMES else EPOCHS.get(dataset, EPOCHS_OTHERWISE)
+    own = {"training.epochs": min(most, QUICK_EPOCHS) if quick else most, "training.seed": seed}
+    rate = {} if dataset in NAMES else {"training.learning_rate": SAMPLE_RATE}
+    changes = {**MODELS[model], **CONFIGURATIONS[configured_as(dataset), model], **own, **rate}
+    return Trial(dataset=dataset, model=model, settings=RunSettings(data=data_settings(dataset)).change(changes))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """Which models to train on which data sets, with how many seeds."""
-
-    datasets: tuple[str, ...] = DATASETS_DEFAULT
-    models: tuple[str, ...] = tuple(MODELS)
-    seeds: int = 1
-    epochs: int | None = None
-    """Fewer epochs than the caps of the data sets."""
-
-    def __post_init__(self) -> None:
-        for dataset in self.datasets:
-            if dataset not in DATASETS and not Path(dataset).is_file():
-                raise UnknownName("data set", dataset, DATASETS)
-        for model in self.models:
-            if model not in MODELS:
-                raise UnknownName("model", model, MODELS)
-        if not self.datasets or not self.models:
-            raise ConfigError(
-                "A study needs at least one data set and one model; leave the option out for all of them."
-            )
-        if self.seeds < 1:
-            raise ConfigError(f"A study needs at least one seed, not {self.seeds}.")
-        if self.epochs is not None and self.epochs < 1:
-            raise ConfigError(f"A model is trained for at least one epoch, not {self.epochs}.")
-
-    def cells(self) -> list[Cell]:
-        """All cells, in the order of the tables."""
-        return [
-            Cell(dataset=dataset, model=model, epochs=self.epochs) for dataset in self.datasets for model in self.models
-        ]
-
-    def settings(self) -> list[RunSettings]:
-        return [cell.settings(seed) for cell in self.cells() for seed in range(self.seeds)]
+def trials(selection: Selection) -> list[Trial]:
+    """All runs, in the order of the tables."""
+    return [
+        trial(dataset, model, seed, quick=selection.quick)
+        for dataset in selection.datasets
+        for model in selection.models
+        for seed in range(selection.seeds)
+    ]
 
 
-QUICK = Selection(datasets=("yahoo-1k",), epochs=15)
-"""Two to three minutes on two cores: all six models on a thousand questions."""
-
-
-def plan_of(name: str, settings: Iterable[RunSettings]) -> Plan:
-    """The runs as a plan, each once; what takes longest comes first, so that workers end together."""
-    return runs.plan_of(name, settings, _cost)
-
-
-def _cost(settings: RunSettings) -> float:
+def cost(settings: RunSettings) -> float:
     """Seconds, roughly: the epochs, each as long as the data set is and twice as long with convolutions, thrice and
     more with a GRU."""
     size = {"yelp10k": 10.0, "amazon-multi": 1.7, "yahoo-1k": 0.6}.get(settings.data.source, 10.0)

@@ -12,43 +12,28 @@ import numpy as np
 import pandas as pd
 
 from heedful.analysis.quality import (
+    by_ranking,
+    compare_levels,
     flip_summary,
     fraction_distribution,
     pairwise_attainment,
     pairwise_wins,
     ranking_quality,
 )
-from heedful.analysis.statistics import Estimate, mean_over_seeds, share
-from heedful.probes.inputs import compare_levels
-from heedful.studies.serrano2019 import facts
-from heedful.studies.serrano2019.facts import CELLS
+from heedful.analysis.statistics import Estimate, share
+from heedful.claims.combine import SHARES, mean_table, own_or_over_seeds
+from heedful.papers import serrano2019 as paper_numbers
+from heedful.papers.serrano2019 import CELLS
+from heedful.studies.serrano2019.runs import called
 
-Frames = Mapping[str, pd.DataFrame]
 Row = dict[str, Any]
 
 CELL = ["dataset", "model"]
 RUN = [*CELL, "seed"]
 MINIMUM = "minimum"
 HALF = 0.5
-
-
-def study_tables(frames: Frames) -> dict[str, pd.DataFrame]:
-    """All tables by the names they are saved under."""
-    flip_tables, accuracies = table_2(frames["single"]), table_3(frames["runs"])
-    levels = frames.get("inputs")
-    inputs = {} if levels is None else {"inputs": inputs_table(levels), "input-flips": input_summary_table(levels)}
-    return {
-        "table2": flip_tables,
-        "table2-as-printed": table_2_as_printed(flip_tables),
-        "table3": accuracies,
-        "table3-as-printed": table_3_as_printed(accuracies),
-        "flips": summary_table(frames["flips"]),
-        "fractions": fractions_table(frames["flips"]),
-        "quality": quality_table(frames["flips"]),
-        "wins": wins_table(frames["flips"]),
-        "tail": tail_table(frames["flips"]),
-        **inputs,
-    }
+ORDER = ("random", "attention", "gradient", "product", "margin", MINIMUM)
+"""The rankings as the paper's legend has them, then ours."""
 
 
 def table_2(single: pd.DataFrame) -> pd.DataFrame:
@@ -61,27 +46,18 @@ def table_2(single: pd.DataFrame) -> pd.DataFrame:
     for key, part in single.groupby([*CELL, "ranking"], sort=False):
         dataset, model, ranking = map(str, key)
         seeds = [_cells(run) for _, run in part.groupby("seed", sort=False)]
-        paper = facts.flip_cells(dataset, model, ranking) or {}
+        paper = paper_numbers.flip_cells(dataset, model, ranking) or {}
         for cell in CELLS:
-            found = _over_seeds([one[cell] for one in seeds])
+            found = own_or_over_seeds([one[cell] for one in seeds], SHARES)
             said = {"dataset": dataset, "model": model, "ranking": ranking, "cell": cell}
             rows.append({**said, **_beside("share", found, len(seeds), paper.get(cell))})
     return pd.DataFrame(rows)
 
 
 def _cells(run: pd.DataFrame) -> dict[str, Estimate]:
-    top, other = run["flips_top"], run["flips_other"]
+    top, other = run["flip_top"], run["flip_random"]
     marks = (top & other, top & ~other, ~top & other, ~top & ~other)
     return {cell: share(int(mark.sum()), len(run)) for cell, mark in zip(CELLS, marks, strict=True)}
-
-
-def _over_seeds(found: Sequence[Estimate]) -> Estimate:
-    """One seed's own interval, or Student's over several, within what a share can be."""
-    if len(found) == 1:
-        return found[0]
-    mean = mean_over_seeds(np.array([one.value for one in found]))
-    count = round(sum(one.count for one in found) / len(found))
-    return Estimate(value=mean.value, low=max(mean.low, 0.0), high=min(mean.high, 1.0), count=count)
 
 
 def _beside(name: str, found: Estimate, seeds: int, paper: float | None) -> Row:
@@ -111,8 +87,8 @@ def table_3(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, part in runs.groupby(CELL, sort=False):
         dataset, model = map(str, key)
-        found = _over_seeds([_accuracy(row) for row in part.to_dict("records")])
-        paper = facts.accuracy(dataset, model)
+        found = own_or_over_seeds([_accuracy(row) for row in part.to_dict("records")], SHARES)
+        paper = paper_numbers.accuracy(dataset, model)
         largest = {"largest": 100 * float(part["largest_class"].mean())}
         rows.append({"dataset": dataset, "model": model, **_beside("accuracy", found, len(part), paper), **largest})
     return pd.DataFrame(rows)
@@ -151,13 +127,13 @@ def summary_table(flips: pd.DataFrame) -> pd.DataFrame:
     those that all rankings flip. Instances of one unit are left out of both.
     """
     parts = [flip_summary(tables).assign(**said) for said, tables, _ in _runs(flips)]
-    return _mean_over_seeds(parts, [*CELL, "ranking", "convention"])
+    return mean_table(parts, [*CELL, "ranking", "convention"])
 
 
 def fractions_table(flips: pd.DataFrame) -> pd.DataFrame:
     """The share of instances that lose more than a tenth, a quarter, … of their units, means over seeds."""
     parts = [fraction_distribution(tables).assign(**said) for said, tables, _ in _runs(flips)]
-    return _mean_over_seeds(parts, [*CELL, "ranking", "convention", "threshold"])
+    return mean_table(parts, [*CELL, "ranking", "convention", "threshold"])
 
 
 def _flipped(run: pd.DataFrame) -> pd.DataFrame:
@@ -170,7 +146,7 @@ def quality_table(flips: pd.DataFrame) -> pd.DataFrame:
     for said, tables, _ in _runs(flips):
         minimum = tables.pop(MINIMUM)
         parts.append(ranking_quality(tables, minimum).assign(**said))
-    return _mean_over_seeds(parts, [*CELL, "ranking"])
+    return mean_table(parts, [*CELL, "ranking"])
 
 
 def wins_table(flips: pd.DataFrame) -> pd.DataFrame:
@@ -198,7 +174,7 @@ def wins_and_attainment(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def inputs_table(levels: pd.DataFrame) -> pd.DataFrame:
     """Erasure at the input beside erasure of weights: the columns of `compare_levels`, means over seeds."""
     parts = [compare_levels(run).assign(**said) for said, _, run in _runs(levels)]
-    return _mean_over_seeds(parts, [*CELL, "mode", "ranking"])
+    return mean_table(parts, [*CELL, "mode", "ranking"])
 
 
 def input_summary_table(levels: pd.DataFrame) -> pd.DataFrame:
@@ -219,9 +195,9 @@ def tail_table(flips: pd.DataFrame) -> pd.DataFrame:
     for key, part in kept.groupby([*CELL, "ranking"], sort=False):
         dataset, model, ranking = map(str, key)
         seeds = [_over_half(run) for _, run in part.groupby("seed", sort=False)]
-        paper = facts.over_half(dataset, model, ranking)
+        paper = paper_numbers.over_half(dataset, model, ranking)
         said = {"dataset": dataset, "model": model, "ranking": ranking}
-        rows.append({**said, **_beside("over_half", _over_seeds(seeds), len(seeds), paper)})
+        rows.append({**said, **_beside("over_half", own_or_over_seeds(seeds, SHARES), len(seeds), paper)})
     return pd.DataFrame(rows)
 
 
@@ -233,17 +209,58 @@ def _over_half(run: pd.DataFrame) -> Estimate:
 def _runs(flips: pd.DataFrame) -> Iterator[tuple[Row, dict[str, pd.DataFrame], pd.DataFrame]]:
     """What is said of each run, its rows by ranking, and all its rows."""
     for key, run in flips.groupby(RUN, sort=False):
-        tables = {str(name): rows for name, rows in run.groupby("ranking", sort=False)}
-        yield dict(zip(RUN, key, strict=True)), tables, run
-
-
-def _mean_over_seeds(parts: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
-    """The mean of every number over the runs that differ in their seed alone, and how many there are."""
-    whole = pd.concat(parts, ignore_index=True)
-    grouped = whole.groupby(list(keys), sort=False)
-    means = grouped.mean(numeric_only=True).drop(columns="seed")
-    return means.assign(seeds=grouped.size()).reset_index()
+        yield dict(zip(RUN, key, strict=True)), by_ranking(run), run
 
 
 def _in_front(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return table[[*columns, *(name for name in table if name not in columns)]]
+
+
+def fractions_in_words(flips: pd.DataFrame) -> pd.DataFrame:
+    """Median fraction and share above one half: a row per data set, model and convention, a column per ranking."""
+    words = flips.assign(
+        words=[
+            "–" if pd.isna(median) else f"{median:.2f} / {100 * over:.0f} %"
+            for median, over in zip(flips["median_fraction"], flips["over_half"], strict=True)
+        ]
+    )
+    return _wide(words, ["dataset", "model", "convention"])
+
+
+def attained_in_words(quality: pd.DataFrame) -> pd.DataFrame:
+    """How often the minimum is attained, and the mean ratio to it: a row per data set and model."""
+    words = quality.assign(
+        words=[
+            f"{100 * share:.0f} % / {ratio:.2f}"
+            for share, ratio in zip(quality["attained"], quality["mean_ratio"], strict=True)
+        ]
+    )
+    return _wide(words, ["dataset", "model"])
+
+
+def inputs_in_words(inputs: pd.DataFrame) -> pd.DataFrame:
+    """Medians of both notions of erasure and their correlation: a row per data set, model and mode."""
+    words = inputs.assign(
+        words=[
+            "–" if pd.isna(given) else f"{given:.2f} / {weighed:.2f}" + ("" if pd.isna(rho) else f", ρ {rho:.2f}")
+            for given, weighed, rho in zip(
+                inputs["median_fraction_input"],
+                inputs["median_fraction_attention"],
+                inputs["correlation"],
+                strict=True,
+            )
+        ]
+    )
+    return _wide(words, ["dataset", "model", "mode"])
+
+
+def _wide(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """One column for each ranking, rows in the order in which they come."""
+    rows = table.pivot(index=keys, columns="ranking", values="words")
+    rows = rows.reindex(pd.MultiIndex.from_frame(table[keys].drop_duplicates()))
+    return named(rows[[name for name in ORDER if name in rows]].fillna("–").reset_index())
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """Data sets as the paper calls them."""
+    return table.assign(dataset=[called(name) for name in table["dataset"]])

@@ -1,23 +1,17 @@
-"""The runs of the study on real data: a data set, a model, a λ and a seed become settings, and settings find runs.
+"""The runs of the study on real data: a data set, a model, a λ and a seed become settings.
 
 The paper's models (Table 2): DP is dot-product attention on the embeddings, DP-L puts a bidirectional LSTM before it,
 DP-A an affine layer, AD has additive attention. What the paper does not print is chosen here and said in `MODELS`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from heedful.config import DataSettings, RunSettings
-from heedful.errors import ConfigError, UnknownName
-from heedful.studies import runs
-from heedful.studies.runs import Runs
-from heedful.studies.sun2020_facts import SCALES
-from heedful.sweep.plan import Plan
-from heedful.text.datasets import DATASETS
-
-__all__ = ["MODELS", "NAMES", "QUICK", "Cell", "Runs", "Selection", "called", "plan_of"]
+from heedful.papers.sun2020 import SCALES
+from heedful.studies.study import Selection, Trial
 
 WEIGHT_DECAY = {"DP-L": 1e-5, "DP-A": 1e-5, "AD": 0.01}
 """L2 on the LSTM, affine and additive weights. The paper says that it was used, not how strong. The rule
@@ -40,10 +34,15 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
 NAMES: Mapping[str, str] = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}
 """The data sets of the paper and what it calls them."""
 
-QUICK_SCALES = (0.001, 1.0, 10.0, 100.0, 10000.0)
-
 LARGE_CORPORA: Mapping[str, Mapping[str, Any]] = {"imdb": {"training.patience": 10}}
 """IMDB has 30 times the words of SST: ten epochs without a better dev accuracy end a training there."""
+
+PLAIN, USUAL_SCALE = "DP", 10.0
+WHOLE = Selection(datasets=tuple(NAMES), models=tuple(MODELS), scales=SCALES)
+QUICK = Selection(
+    datasets=("sst",), models=tuple(MODELS), scales=(0.001, 1.0, 10.0, 100.0, 10000.0), seeds=3, quick=True
+)
+"""Minutes: SST, all λ that the claims compare for DP, λ = 10 for the others; hasty trainings on synthetic data."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -51,14 +50,14 @@ class Cell:
     """One cell of Table 2: a model with a λ on a data set; its runs differ in their seeds."""
 
     dataset: str
-    model: str
-    scale: float
+    model: str = PLAIN
+    scale: float = USUAL_SCALE
 
-    def settings(self, seed: int = 0) -> RunSettings:
+    def trial(self, seed: int = 0) -> Trial:
         changes = {**LARGE_CORPORA.get(self.dataset, {}), **MODELS[self.model]}
         base = RunSettings(data=DataSettings(source=self.dataset))
         own = {"model.score_scale": self.scale, "training.ties": "first", "training.seed": seed}
-        return base.change({**changes, **own})
+        return Trial(dataset=self.dataset, model=self.model, settings=base.change({**changes, **own}))
 
     @property
     def title(self) -> str:
@@ -70,52 +69,27 @@ def called(dataset: str) -> str:
     return NAMES.get(dataset, Path(dataset).name)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """Which cells of Table 2 to look at, with how many seeds."""
-
-    datasets: tuple[str, ...] = tuple(NAMES)
-    models: tuple[str, ...] = tuple(MODELS)
-    scales: tuple[float, ...] = SCALES
-    seeds: int = 1
-    slow_models_at: tuple[float, ...] | None = None
-    """The λ at which models other than DP are trained, where that is fewer."""
-
-    def __post_init__(self) -> None:
-        for dataset in self.datasets:
-            if dataset not in DATASETS and not Path(dataset).is_file():
-                raise UnknownName("data set", dataset, DATASETS)
-        for model in self.models:
-            if model not in MODELS:
-                raise UnknownName("model", model, MODELS)
-        for scale in self.scales:
-            if not 0 < scale < float("inf"):
-                raise ConfigError(f"λ divides the attention scores and must be a number above 0, not {scale:g}.")
-        if self.seeds < 1:
-            raise ConfigError(f"A study needs at least one seed, not {self.seeds}.")
-
-    def cells(self) -> list[Cell]:
-        """All cells, in the order of the table."""
-        return [
-            Cell(dataset=dataset, model=model, scale=scale)
-            for dataset in self.datasets
-            for model in self.models
-            for scale in self.scales
-            if model == "DP" or self.slow_models_at is None or scale in self.slow_models_at
-        ]
-
-    def settings(self) -> list[RunSettings]:
-        return [cell.settings(seed) for cell in self.cells() for seed in range(self.seeds)]
+def table_trials(selection: Selection) -> list[Trial]:
+    """The runs of Table 2; quickly, models other than DP at λ = 10 only."""
+    return _trials(selection, everywhere=not selection.quick)
 
 
-QUICK = Selection(datasets=("sst",), scales=QUICK_SCALES, seeds=3, slow_models_at=(10.0,))
-"""Minutes: SST, all λ that the claims compare for DP, λ = 10 for the others."""
+def compared_trials(selection: Selection) -> list[Trial]:
+    """What the claims compare: DP at every λ, the other models at λ = 10."""
+    return _trials(selection, everywhere=False)
 
 
-def plan_of(name: str, settings: Iterable[RunSettings]) -> Plan:
-    """The runs as a plan, each once; what takes longest comes first, so that workers end together."""
-    return runs.plan_of(name, settings, _cost)
+def _trials(selection: Selection, *, everywhere: bool) -> list[Trial]:
+    return [
+        Cell(dataset=dataset, model=model, scale=scale).trial(seed)
+        for dataset in selection.datasets
+        for model in selection.models
+        for scale in selection.scales
+        if model == PLAIN or everywhere or scale == USUAL_SCALE
+        for seed in range(selection.seeds)
+    ]
 
 
-def _cost(settings: RunSettings) -> tuple[bool, bool, bool]:
+def cost(settings: RunSettings) -> tuple[bool, bool, bool]:
+    """What takes longest: IMDB, LSTMs, additive attention."""
     return settings.data.source == "imdb", settings.model.encoder == "lstm", settings.model.attention == "additive"

@@ -1,25 +1,25 @@
-"""Sun & Lu 2020 on synthetic data (supplement B–F): the paper's recipe, and all trainings that the study records."""
+"""Sun & Lu 2020 on synthetic data (supplement B–F): the paper's recipe, and all trainings that the study records.
 
-from collections.abc import Callable, Sequence
+A recording is a run that looks at the dynamics while it trains (`record.flow`); its tables are named without `flow_`.
+"""
+
+from dataclasses import dataclass, fields
 from typing import Any
 
-from heedful.config import ModelSettings, TrainingSettings
-from heedful.store import Store
-from heedful.studies.sun2020.recording import (
-    BATCH,
-    EVERY,
-    RATE,
-    STEPS,
-    PlantedSettings,
-    Recording,
-    Recordings,
-    RecordingSettings,
-    record,
-)
+import pandas as pd
 
-__all__ = ["RATIOS", "Recording", "Recordings", "plan", "ratio_name", "recipe", "recordings"]
+from heedful.config import RunSettings
+from heedful.pipeline import Run
+from heedful.text.synthetic import DESCRIBED, TRAIN_SIZE
 
-EPOCHS = 500
+RATE, BATCH = 0.015, 200
+"""The paper's fixed learning rate and batch size."""
+
+EPOCHS, STEPS = 500, TRAIN_SIZE // BATCH
+"""Epochs, and the steps of one."""
+
+EVERY = 5 * STEPS
+"""Steps between the moments that are kept."""
 
 HASTE = 25
 """Quick recordings take 25 times the rate for a 25th of the epochs: the same time of gradient flow. The step is still
@@ -38,17 +38,71 @@ RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Shares of positive texts. The paper has five ratios and does not print them."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Planted:
+    """A synthetic corpus: Data I by default, Data II with noise, skewed, or of several classes."""
+
+    classes: int = 2
+    noise: float = 0.0
+    """The share of texts with words of another class."""
+    positive_share: float = 0.5
+    size: int = TRAIN_SIZE
+
+    @property
+    def source(self) -> str:
+        """The corpus as `load_corpus` takes it: what is not as usual."""
+        unusual = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        return DESCRIBED + ",".join(f"{name}={getattr(self, name)}" for name in unusual)
+
+    @classmethod
+    def of(cls, source: str) -> "Planted":
+        """The corpus that such a text describes."""
+        said = dict(part.split("=") for part in source.removeprefix(DESCRIBED).split(",") if part)
+        return cls(**{name: type(usual)(said[name]) for name, usual in vars(cls()).items() if name in said})
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run that was recorded; its tables are read when they are asked for."""
+
+    run: Run
+
+    @property
+    def settings(self) -> RunSettings:
+        return self.run.settings
+
+    @property
+    def data(self) -> Planted:
+        return Planted.of(self.settings.data.source)
+
+    @property
+    def seed(self) -> int:
+        return self.settings.training.seed
+
+    @property
+    def test_accuracy(self) -> float:
+        """After the last epoch, not after the best."""
+        return float(self.table("accuracy")["test_accuracy"].item())
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the tables; `time` counts epochs of the paper's rate and batches, so that quick recordings compare."""
+        table = self.run.table(name if name == "history" else f"flow_{name}")
+        if "step" in table:
+            table.insert(2, "time", table["step"] * self.settings.training.learning_rate / (RATE * STEPS))
+        return table
+
+
 def recipe(
     *,
     seed: int = 0,
     quick: bool = False,
-    data: PlantedSettings | None = None,
+    data: Planted | None = None,
     attention: str = "dot",
     encoder: str = "none",
     score_scale: float = 10.0,
     embedding_range: float = 0.1,
     penalty: float = 0.0,
-) -> RecordingSettings:
+) -> RunSettings:
     """The paper's synthetic recipe: SGD at a fixed rate, d = 100, W ~ U(−1, 1), no dropout."""
     haste = HASTE if quick else 1
     model = {
@@ -68,32 +122,28 @@ def recipe(
         "alignment_penalty": penalty,
         "seed": seed,
     }
-    return RecordingSettings(
-        data=data or PlantedSettings(),
-        model=ModelSettings.of(model),
-        training=TrainingSettings.of(training),
-        every=EPOCHS // haste * STEPS // QUICK_MOMENTS if quick else EVERY,
-    )
+    every = EPOCHS // haste * STEPS // QUICK_MOMENTS if quick else EVERY
+    source = (data or Planted()).source
+    return RunSettings.of({"data": {"source": source}, "model": model, "training": training, "record": {"flow": every}})
 
 
-def plan(*, quick: bool = False) -> dict[str, tuple[RecordingSettings, ...]]:
+def plan(*, quick: bool = False) -> dict[str, tuple[RunSettings, ...]]:
     """All recordings of the study by the name of their set; equal settings in two sets are one recording."""
-    noisy, several = PlantedSettings(noise=0.05), PlantedSettings(classes=3)
 
-    def seeds(**changes: Any) -> tuple[RecordingSettings, ...]:
+    def seeds(**changes: Any) -> tuple[RunSettings, ...]:
         return tuple(recipe(seed=seed, quick=quick, **changes) for seed in (QUICK_SEEDS if quick else SEEDS))
 
     sets = {
         "data-1": seeds(),
         "penalised": seeds(penalty=PENALTY),
-        "data-2": seeds(data=noisy),
+        "data-2": seeds(data=Planted(noise=0.05)),
         "wide": seeds(embedding_range=1.0),
         "affine": (recipe(quick=quick, encoder="affine", penalty=PENALTY),),
         "additive": (recipe(quick=quick, attention="additive"),),
-        "multi": (recipe(quick=quick, data=several),),
+        "multi": (recipe(quick=quick, data=Planted(classes=3)),),
     }
     for share in RATIOS:
-        data = PlantedSettings(positive_share=share)
+        data = Planted(positive_share=share)
         sets[ratio_name(share)] = tuple(recipe(seed=seed, quick=quick, data=data) for seed in RATIO_SEEDS)
     return {**sets, "large-scale": seeds(score_scale=100.0)}
 
@@ -101,19 +151,3 @@ def plan(*, quick: bool = False) -> dict[str, tuple[RecordingSettings, ...]]:
 def ratio_name(positive_share: float) -> str:
     """The name of a set of recordings with so many positive texts."""
     return f"ratio-{positive_share:g}"
-
-
-def recordings(
-    store: Store,
-    *,
-    quick: bool = False,
-    sets: Sequence[str] | None = None,
-    workers: int | None = None,
-    watch: Callable[[Recording], None] | None = None,
-) -> dict[str, list[Recording]]:
-    """The named sets of the plan (by default all), recorded where they are missing."""
-    planned = plan(quick=quick)
-    names = tuple(planned) if sets is None else tuple(dict.fromkeys(sets))
-    wanted = [settings for name in names for settings in planned[name]]
-    found = dict(zip(wanted, record(store, wanted, workers=workers, watch=watch), strict=True))
-    return {name: [found[settings] for settings in planned[name]] for name in names}

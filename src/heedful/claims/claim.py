@@ -1,0 +1,140 @@
+"""Claims of the papers as objects: a sentence, a statistic on a table, a threshold, a verdict with its evidence."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pandas as pd
+
+from heedful.analysis.statistics import Estimate
+
+Tables = Mapping[str, pd.DataFrame]
+Decision = Literal["yes", "no", "not shown"]
+"""Whether the data show what a claim states: they do, they show that it is not so, or they do not tell."""
+
+UNTOLD = "; that cannot be told from none."
+UNTOLD_FROM_HALF = "; that cannot be told from half, or rests on too few."
+UNTOLD_FROM_CHANCE = "; that cannot be told from chance, 50 %."
+
+
+def close(line: float | str, few: str = "") -> str:
+    """How a sentence ends whose number is too near a line to call, or rests on too `few` of something."""
+    named = line if isinstance(line, str) else f"the line of {100 * line:g} %"
+    return f"; that is too close to {named}{f', or rests on too few {few},' if few else ''} to call."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a claim came to on some data: the decision, the number behind it, and a sentence in plain words."""
+
+    claim: str
+    statement: str
+    decision: Decision
+    statistic: str
+    estimate: Estimate | None
+    threshold: float
+    words: str
+    sides: tuple[str, ...] = ("tokens",)
+    """What the estimate's sides count: tokens, runs, texts; both groups where it compares two."""
+    span: tuple[float, float] = (0.0, 1.0)
+    """The range in which the statistic is shown."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a number to show, however little it shows."""
+        return self.estimate is not None and self.estimate.known
+
+    @property
+    def counts(self) -> str:
+        """How many observations there are: "116 polar tokens, 1 neutral token"."""
+        sizes = zip(self.estimate.sides if self.estimate else (), self.sides, strict=False)
+        return ", ".join(f"{count:,} {_singular(name) if count == 1 else name}" for count, name in sizes)
+
+    @property
+    def evidence(self) -> str:
+        """How much the number rests on: how many observations, and what the interval is over if not these."""
+        over = self.estimate.over if self.estimate else ""
+        return f"{self.counts}, interval over {over}" if over else self.counts
+
+    def row(self) -> dict[str, object]:
+        """The verdict as one row of a table; without a value where the evidence allows none."""
+        known = self.estimate if self.known else None
+        return {
+            "claim": self.claim,
+            "statement": self.statement,
+            "verdict": self.decision,
+            "words": self.words,
+            "statistic": self.statistic,
+            "value": known.value if known else None,
+            "low": known.low if known else None,
+            "high": known.high if known else None,
+            "threshold": self.threshold,
+            "count": self.estimate.count if self.estimate else 0,
+            "evidence": self.evidence,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A sentence that data can support or refute.
+
+    It is shown when the whole interval lies above the threshold, and refuted when all of it lies below. Fewer than
+    `least` observations on any side show nothing.
+    """
+
+    name: str
+    statement: str
+    statistic: str
+    threshold: float
+    table: str
+    """The table that it is judged on."""
+    estimate: Callable[[pd.DataFrame], Estimate | None]
+    yes: str
+    no: str
+    unsure: str
+    """Said of each decision, with a place for the number."""
+    doubt: str = ""
+    """How what is said of an unsure one ends, where other claims end alike."""
+    silence: str
+    """Said when the table holds too little to estimate from: what is missing, and what would help."""
+    sides: tuple[str, ...] = ("tokens",)
+    least: int = 1
+    span: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def words(self) -> Mapping[Decision, str]:
+        return {"yes": self.yes, "no": self.no, "not shown": self.unsure + self.doubt}
+
+    def judge(self, tables: Tables) -> Verdict:
+        """Compute the statistic from its table and decide."""
+        found = self.estimate(tables[self.table])
+        enough = found is not None and found.known and min(found.sides) >= self.least
+        verdict = Verdict(
+            claim=self.name,
+            statement=self.statement,
+            decision=decide(found, self.threshold) if enough else "not shown",
+            statistic=self.statistic,
+            estimate=found,
+            threshold=self.threshold,
+            words=self.silence,
+            sides=self.sides,
+            span=self.span,
+        )
+        if found is None:
+            return verdict
+        there = f"{self.silence} There are {verdict.counts.replace(', ', ' and ')}."
+        return replace(
+            verdict, words=self.words[verdict.decision].format(found.value) + found.remark if enough else there
+        )
+
+
+def _singular(name: str) -> str:
+    """The name of one of what is counted: "texts where …" is "text where …"."""
+    head, space, rest = name.partition(" where ")
+    return head.removesuffix("s") + space + rest
+
+
+def decide(found: Estimate | None, threshold: float) -> Decision:
+    if found is None or not found.known or found.low <= threshold <= found.high:
+        return "not shown"
+    return "yes" if found.low > threshold else "no"

@@ -1,0 +1,72 @@
+"""The command line: parse, call one public function, print. Nothing heavy is imported before it is needed."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from heedful.cli.audit import audit, train
+from heedful.cli.calibrate import calibrate
+from heedful.cli.data import data_app, doctor
+from heedful.cli.reproduce import reproduce
+from heedful.cli.runs import runs_app
+from heedful.cli.sweep import sweep
+from heedful.cli.texts import erase, explain
+from heedful.errors import HeedfulError
+from heedful.version import __version__
+
+app = typer.Typer(
+    help="Can you trust attention as an explanation of this text classifier, on this data?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: rich would double the time that --help takes
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (audit, train, explain, erase, reproduce, sweep, calibrate, doctor):
+    app.command()(command)
+app.add_typer(data_app, name="data")
+app.add_typer(runs_app, name="runs")
+
+UNREAD = 141
+"""The exit code where nobody reads the output any more: 128 and the number of the signal of a closed pipe."""
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        print(f"heedful {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; an error the user can mend is one sentence and exit code 1.
+
+    A reader of the output that went away, as `head` does when it has seen enough, is no error: the command ends without
+    a word, with the exit code that shells give to one that a closed pipe ended.
+    """
+    try:
+        _run()
+    except BrokenPipeError:
+        _end_unread()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer and rich turn it into exit code 1
+            _end_unread()
+        raise
+
+
+def _run() -> None:
+    try:
+        app()
+    except HeedfulError as error:
+        print(f"heedful: {error}", file=sys.stderr)
+        sys.exit(1)
+    finally:
+        sys.stdout.flush()  # here, and not when the interpreter ends: that would complain of a closed pipe
+
+
+def _end_unread() -> None:
+    """What is still to be written goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(UNREAD)

@@ -1,0 +1,99 @@
+"""`heedful calibrate`: how often the audit's answer, and every claim behind it, is wrong where the truth is known."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heedful.cli.options import Json, print_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from heedful.studies.calibration.judging import Calibration
+    from heedful.studies.calibration.worlds import World
+
+TITLES: Mapping[str, str] = {
+    "confusion": "The answer where attention is planted",
+    "confusion-of-claims": "The claims behind it",
+    "trained-confusion": "The answer where a model is trained",
+    "trained-confusion-of-claims": "The claims behind it",
+}
+"""The tables that are printed, and what stands above them."""
+
+WIDTH = 120
+"""Columns that the tables take, where the terminal does not say that it has more."""
+
+
+def calibrate(
+    seeds: Annotated[int, typer.Option(min=1, help="Worlds of each kind.")] = 2,
+    first: Annotated[int, typer.Option("--first-seed", min=0, help="The first seed; others are other worlds.")] = 0,
+    sizes: Annotated[
+        list[int] | None, typer.Option("--texts", min=100, help="Texts of a world; repeat for several.")
+    ] = None,
+    trained: Annotated[
+        bool, typer.Option("--trained/--no-trained", help="Whether models are trained as well, in worlds of their own.")
+    ] = True,
+    workers: Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Judge worlds as an audit does, and count where the answer, or a claim behind it, is not the truth.
+
+    Planted attention of nine kinds, right, wrong and in between; two to ten classes, balanced to 95:5; short and long
+    texts; words in bursts or not, with or without a bias; 200, 2,000 and 20,000 texts. And models that are trained on
+    noise, on copies of noise, on words of their classes, and on one word of each class.
+    """
+    from heedful.report.exports import save_table
+    from heedful.studies.calibration import worlds
+    from heedful.studies.calibration.judging import calibration_tables
+
+    given = {"sizes": tuple(sizes)} if sizes else {}
+    planted = _judged("judging planted worlds", worlds.worlds(seeds=seeds, first=first, **given), workers)
+    grown = (
+        _judged("training and judging", worlds.trained_worlds(seeds=seeds, first=first, **given), workers)
+        if trained
+        else None
+    )
+    tables = calibration_tables(planted, grown)
+    if out is not None:
+        for name, table in tables.items():
+            save_table(table, out / name)
+    if as_json:
+        print_json({name.replace("-", "_"): table.to_dict("records") for name, table in tables.items()})
+    else:
+        _print(tables)
+
+
+def _judged(title: str, wanted: "Sequence[World]", workers: int | None) -> "Calibration":
+    from heedful.cli.progress import counting
+    from heedful.studies.calibration.judging import calibrate as judge
+
+    with counting(title) as watch:
+        return judge(wanted, workers=workers, watch=watch)
+
+
+def _print(tables: "Mapping[str, pd.DataFrame]") -> None:
+    from rich.console import Console
+
+    from heedful.studies.calibration.judging import shown_confusion
+
+    console = Console(highlight=False, width=max(Console().width, WIDTH))
+    for name, title in TITLES.items():
+        if name in tables:
+            console.print(f"\n[bold]{title}[/bold]", _grid(shown_confusion(tables[name])), sep="\n")
+
+
+def _grid(table: "pd.DataFrame") -> "object":
+    from rich.table import Table
+
+    shown = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in table.columns:
+        words = table[column].map(lambda cell: isinstance(cell, str) and cell[:1].isalpha()).any()
+        shown.add_column(str(column), justify="left" if words else "right", no_wrap=True)
+    for row in table.itertuples(index=False):
+        shown.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+    return shown

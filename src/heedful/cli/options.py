@@ -1,0 +1,128 @@
+"""What several commands share: options, settings from options, how runs are named, and printing of JSON."""
+
+import functools
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.errors import StoreError
+from heedful.store import MANIFEST, Store
+
+if TYPE_CHECKING:
+    from heedful.config import RunSettings
+    from heedful.pipeline import Run
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
+AllUnits = Annotated[bool, typer.Option("--all", help="Show every unit of a long text; --json has all of them.")]
+RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, or the beginning of it.")]
+Workers = Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")]
+Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
+
+DATA: dict[str, Any] = {
+    "source": Annotated[
+        str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSON or Parquet file.")
+    ],
+    "text_column": Annotated[str | None, typer.Option(help="The column that holds the text.")],
+    "label_column": Annotated[str | None, typer.Option(help="The column that holds the label.")],
+    "split_column": Annotated[
+        str | None, typer.Option(help="The column that names the split; none uses no column and draws all splits.")
+    ],
+    "split_values": Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPLIT=VALUE,…",
+            help="What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
+        ),
+    ],
+    "missing_labels": Annotated[
+        str | None,
+        typer.Option(
+            metavar="skip|keep",
+            help="Rows labelled NaN, null, N/A: skip leaves them out (default), keep makes a class of them.",
+        ),
+    ],
+    "encoding": Annotated[str | None, typer.Option(help="The file's text encoding, e.g. cp1252; default: utf-8.")],
+}
+MODEL: dict[str, Any] = {
+    "structure": Annotated[
+        str | None, typer.Option(help="flat or hierarchical: attention to words, or to sentences too.")
+    ],
+    "attention": Annotated[str | None, typer.Option(help="dot or additive.")],
+    "encoder": Annotated[str | None, typer.Option(help="none, affine, lstm, gru or conv.")],
+    "score_scale": Annotated[
+        float | None, typer.Option("--score-scale", help="λ, the divisor of the attention scores.")
+    ],
+    "epochs": Annotated[int | None, typer.Option(help="Passes over the training split.")],
+    "seed": Annotated[int | None, typer.Option(help="Draws parameters, order and dropout.")],
+}
+FILES: dict[str, Any] = {
+    "config": Annotated[Path | None, typer.Option("--config", help="A TOML or JSON file of settings.")],
+    "changes": Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. model.score_scale=100."),
+    ],
+}
+
+Command = Callable[..., None]
+
+
+def with_settings(**options: Any) -> Callable[[Command], Command]:
+    """A command whose first parameter are `RunSettings`: on the command line it has these options instead.
+
+    Options are named as the settings they set. All of them may be left out.
+    """
+
+    def decorate(command: Command) -> Command:
+        _, *own = inspect.signature(command).parameters.values()
+
+        @functools.wraps(command)
+        def called(**given: Any) -> None:
+            command(_settings({name: given.pop(name) for name in options}), **given)
+
+        some = [inspect.Parameter(name, own[0].kind, default=None, annotation=kind) for name, kind in options.items()]
+        called.__signature__ = inspect.Signature([*some, *own])  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in (*some, *own)} | {"return": None}
+        return called
+
+    return decorate
+
+
+def _settings(given: dict[str, Any]) -> "RunSettings":
+    """Defaults, then the file, then the named options, then --set."""
+    from heedful.config import RunSettings
+
+    config = given.get("config")
+    base = RunSettings.read(config) if config else RunSettings()
+    values = base.model_dump(mode="json")
+    for group in values:
+        wanted = set(values[group]) - ({"seed"} if group == "data" else set())  # --seed is the training's
+        values[group] |= {name: given[name] for name in wanted if given.get(name) is not None}
+    return RunSettings.of(values).override(given.get("changes") or ())
+
+
+def find_run(name: str, store: Path) -> "Run":
+    """The run in that directory; where there is none, the run whose name begins so, in the store or in its folder."""
+    from heedful.pipeline import Run
+
+    place = Path(name)
+    if (place / MANIFEST).is_file():
+        return Run(place)
+    if name in {"", "."} or (place.is_absolute() and place.is_dir()):
+        raise StoreError(
+            f"'{name}' is not a run: there is no {MANIFEST} in it. Give the directory of a run, or the beginning of "
+            "its name in the store (`heedful runs list`)."
+        )
+    root = place.parent if len(place.parts) > 1 else store
+    return Run(Store(root).resolve(place.name))
+
+
+def print_json(value: object) -> None:
+    """Strict JSON: what is not a number is null."""
+    from heedful.report.plain import plain
+
+    print(json.dumps(plain(value), indent=2, ensure_ascii=False, default=str, allow_nan=False))

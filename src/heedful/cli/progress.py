@@ -1,0 +1,155 @@
+"""Progress on stderr, as observers of events: of a training, of a sweep, of an audit, and of what is counted."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from heedful.report.terminal import printable
+from heedful.sweep.engines import Ended, Started
+from heedful.sweep.loop import Measuring, Planned, SweepEvent, Waiting
+from heedful.training.events import EpochDone, Event
+
+
+class ProgressBar:
+    """Shows epochs done, dev accuracy and time left once a training runs; use it as a context."""
+
+    def __init__(self, epochs: int, *, title: str = "training") -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("dev accuracy {task.fields[accuracy]}"),
+            TimeRemainingColumn(),
+            console=Console(file=sys.stderr),
+        )
+        self._task = self._bar.add_task(escape(title), total=epochs, accuracy="–")
+
+    def __call__(self, event: Event) -> None:
+        self._bar.start()  # not before: a run that is already there shows no bar
+        if isinstance(event, EpochDone):
+            self._bar.update(self._task, completed=event.epoch, accuracy=f"{event.row['dev_accuracy']:.3f}")
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._bar.stop()
+
+
+class SweepProgress:
+    """Runs done, running, failed, and the time left: a bar on a terminal, lines elsewhere; use it as a context."""
+
+    def __init__(self, title: str) -> None:
+        self._console = Console(file=sys.stderr)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._title = title
+        self._task = self._bar.add_task(title, total=None, state="reading corpora")
+        self._plan: Planned | None = None
+        self._begun = time.monotonic()
+        self._done = self._failed = self._running = 0
+
+    def __call__(self, event: SweepEvent) -> None:
+        match event:
+            case Measuring():
+                state = f"{event.what}: {event.done} of {event.total} runs"
+                self._show(event.total, event.done, state, printed=True)
+                return
+            case Planned():
+                self._plan, self._done, self._begun = event, event.found, time.monotonic()
+            case Started():
+                self._running += 1
+            case Waiting():
+                self._say(f"{event.runs} runs are being computed by another process; waiting for them.")
+            case Ended():
+                self._count(event)
+        if self._plan is not None:
+            printed = isinstance(event, Planned | Ended)
+            self._show(self._plan.total, self._done + self._failed, self._state(self._plan), printed=printed)
+
+    def _count(self, event: Ended) -> None:
+        self._running = max(0, self._running - 1)
+        self._done += event.outcome.status == "done"
+        if event.outcome.status == "failed":
+            self._failed += 1
+            self._say(f"a run failed: {event.outcome.message}")
+
+    def _state(self, plan: Planned) -> str:
+        """Where the sweep stands, in words; the time left by the runs of this sweep, as soon as there are some."""
+        ended = self._done + self._failed
+        left = plan.seconds
+        if ended > plan.found:
+            left = (time.monotonic() - self._begun) / (ended - plan.found) * (plan.total - ended)
+        known = f", about {timedelta(seconds=round(left))} left" if left is not None else ""
+        return f"{self._done} of {plan.total} runs done, {self._running} running, {self._failed} failed{known}"
+
+    def _show(self, total: int, completed: int, state: str, *, printed: bool) -> None:
+        self._bar.update(self._task, total=total, completed=completed, state=state)
+        if printed and not self._console.is_terminal:
+            self._say(state)
+
+    def _say(self, words: str) -> None:
+        self._console.print(f"{self._title}: {words}", highlight=False, markup=False, soft_wrap=True)
+
+    def __enter__(self) -> "SweepProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._bar.stop()
+
+
+class AuditProgress:
+    """Of trainings and, by `watch`, of a sweep over λ, one bar at a time; use it as a context."""
+
+    def __init__(self, epochs: int, *, name: str) -> None:
+        self._epochs = epochs
+        self._title = f"training on {printable(name)}"
+        self._shown: ProgressBar | SweepProgress | None = None
+
+    def __call__(self, event: Event) -> None:
+        if not isinstance(self._shown, ProgressBar):
+            self._replace(ProgressBar(self._epochs, title=self._title))
+        assert isinstance(self._shown, ProgressBar)
+        self._shown(event)
+
+    def watch(self, event: SweepEvent) -> None:
+        if not isinstance(self._shown, SweepProgress):
+            self._replace(SweepProgress("trying other λ"))
+        assert isinstance(self._shown, SweepProgress)
+        self._shown(event)
+
+    def _replace(self, new: ProgressBar | SweepProgress | None) -> None:
+        """Two bars at once would write over each other."""
+        if self._shown is not None:
+            self._shown.__exit__(None, None, None)
+        self._shown = new.__enter__() if new else None
+        if isinstance(new, SweepProgress):
+            self._title = "trying another λ"  # what an audit trains here after its sweep
+
+    def __enter__(self) -> "AuditProgress":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._replace(None)
+
+
+@contextmanager
+def counting(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told how many of how many are done."""
+    with Progress(console=Console(file=sys.stderr)) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,1 +1,0 @@
-"""Groups of commands that `heedful.cli` registers. Importing them loads nothing heavy."""

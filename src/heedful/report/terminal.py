@@ -1,0 +1,110 @@
+"""The page on the terminal: the answer, what it rests on, and where the report is. What comes from data is data."""
+
+import unicodedata
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.claims import Decision, Verdict
+from heedful.claims.answer import Answer
+from heedful.report.page import Page, Section
+
+COLOURS = {"yes": "green", "no": "red", "not shown": "yellow"}
+INDENT = 2
+
+
+def printable(text: str) -> str:
+    """The text with a space for each character that steers a terminal: escapes, controls, changes of direction."""
+    return "".join(
+        " " if unicodedata.category(letter) in {"Cc", "Cf"} and letter != "\u200d" else letter for letter in text
+    )
+
+
+def print_page(page: Page, console: Console | None = None) -> None:
+    """Everything in plain words, section by section."""
+    screen = console or Console(highlight=False)
+    if page.answer is None:
+        screen.print(Text(printable(page.headline), "bold"))
+    else:
+        _print_answer(screen, page.answer)
+    for notice in page.notices:
+        print_below(screen, Text("note:", "dim"), Text(printable(notice)))
+    for section in page.sections:
+        if section.on_terminal:
+            _print_section(screen, section)
+    screen.print()
+    for name, path in page.places.items():
+        screen.print(Text(f"{name} {path}"), soft_wrap=True)
+
+
+def _print_answer(screen: Console, answer: Answer) -> None:
+    screen.print(Text(answer.headline, "bold"))
+    for question in answer.questions:
+        rests = Text(f" ({', '.join(question.rests_on)})" if question.rests_on else "", "dim")
+        screen.print(Text(f"\n{question.question} ") + _mark(question.decision))
+        print_below(screen, Text(""), Text(question.words) + rests)
+    screen.print(Text("\nMay you use attention to"))
+    for use in answer.uses:
+        print_below(screen, Text(f"{use.purpose:22}") + _mark(use.decision, 10), Text(use.words))
+    for words in answer.instead:
+        print_below(screen, Text("instead:", "dim"), Text(words))
+    if answer.scope:
+        screen.print(Text(f"\n{answer.scope}"))
+
+
+def _print_section(screen: Console, section: Section) -> None:
+    screen.print(Text(f"\n{printable(section.title)}", "bold"))
+    if section.lead:
+        screen.print(Text(printable(section.lead)))
+    for place, table in enumerate(section.tables):
+        title = [Text(printable(table.title))] if table.title else []
+        lead = [Text(printable(table.lead))] if table.lead else []
+        screen.print(*([""] if place else []), *title, grid(table.cells), *lead, sep="\n")
+    for verdict in section.verdicts:
+        print_verdict(screen, verdict)
+    for one in section.judged:
+        screen.print(Text(printable(one.dataset), "bold"))
+        for verdict in one.verdicts:
+            print_verdict(screen, verdict)
+
+
+def print_verdict(screen: Console, verdict: Verdict) -> None:
+    """The claim as the paper states it, whether it is shown, and what these data say."""
+    print_below(screen, Text(f"{verdict.claim:5}"), Text(f"{verdict.statement} ", "italic") + _mark(verdict.decision))
+    print_below(screen, Text(" " * 5), Text(verdict.words) + Text(f" {interval_words(verdict)}".rstrip(), "dim"))
+
+
+def interval_words(verdict: Verdict) -> str:
+    """The number behind a verdict, its interval, the line it is judged by, and what it rests on."""
+    estimate = verdict.estimate
+    if estimate is None or not verdict.known:
+        return ""
+    number = f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    return f"({number}, line at {verdict.threshold:.3g}; {verdict.evidence})"
+
+
+def print_below(screen: Console, mark: Text, words: Text) -> None:
+    """A mark, and words that stay to the right of it in every line."""
+    row = Table.grid(padding=(0, 1))
+    row.add_column(no_wrap=True)
+    row.add_column(overflow="fold")
+    row.add_row(Text(" " * INDENT) + mark, words)
+    screen.print(row)
+
+
+def grid(table: pd.DataFrame) -> Table:
+    """A table of words: those that begin with a letter on the left, numbers on the right."""
+    shown = Table(box=None, padding=(0, 0, 0, INDENT), header_style="dim")
+    for place, column in enumerate(table.columns):
+        words = place == 0 or any(str(cell)[:1].isalpha() for cell in table[column])
+        shown.add_column(str(column), justify="left" if words else "right")
+    for row in table.itertuples(index=False):
+        shown.add_row(*(Text(printable(f"{cell:,}" if isinstance(cell, int) else str(cell))) for cell in row))
+    return shown
+
+
+def _mark(decision: Decision, width: int = 0) -> Text:
+    """Yes, no or not shown, in its colour."""
+    return Text(f"{decision:{width}}", COLOURS[decision])
