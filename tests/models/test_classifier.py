@@ -12,6 +12,7 @@ from heedful.models.classifier import FlatClassifier, Interface
 from heedful.models.layers import ATTENTIONS, ENCODERS
 from heedful.text.ragged import Batch, offsets_of
 from heedful.text.tokenize import Tokenizer, Vocabulary
+from tests.covering import covers
 
 KINDS = [(attention, encoder) for attention in ATTENTIONS for encoder in ENCODERS]
 
@@ -94,6 +95,7 @@ def test_every_encoder_and_attention_has_a_literal_twin() -> None:
     assert set(get_args(settings["attention"].annotation)) == set(ATTENTIONS)
 
 
+@covers(encoder=("none", "affine", "lstm", "gru", "conv"), attention=("dot", "additive"))
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("attention", "encoder"), KINDS)
 def test_logits_are_those_of_the_formulas(attention: str, encoder: str, classes: int) -> None:
