@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from heedful.analysis.separation import group_measures
 from heedful.analysis.tokens import group_of_class
 from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError
@@ -24,7 +25,6 @@ from heedful.studies.audit_page import advice_table, class_naming, strongest_tok
 from heedful.studies.audit_terminal import print_audit
 from heedful.studies.erasure import erasure_tables
 from heedful.studies.statistics import corpus_statistics
-from heedful.studies.sun2020 import measures
 from heedful.studies.tables import LATEX_ROWS, as_latex, save_table
 from heedful.studies.verdict_lines import interval_words
 from heedful.text.corpus import Corpus
@@ -457,6 +457,6 @@ def test_a_class_called_neutral_is_measured_like_any_other() -> None:
             "polarity_positive": [0.0, 0.0, 9.0],
         }
     )
-    found = measures._magnitude(tokens)
+    found = group_measures(tokens)["magnitude"]
     assert found is not None
     assert found.value == 6.0

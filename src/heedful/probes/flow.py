@@ -4,7 +4,7 @@ The terms and their equations are in `heedful.analysis.dynamics`. All is compute
 float64 copies of the parameters.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,15 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.analysis.dynamics import (
-    Documents,
-    Moment,
-    Parameters,
-    flow_of,
-    observe,
-    sum_of,
-    summary,
-)
+from heedful.analysis.dynamics import Documents, Moment, Parameters, flow_of, observe, sum_of, summary
+from heedful.analysis.flips import in_front
 from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.errors import ConfigError, InputError
@@ -173,7 +166,9 @@ class FlowRecorder:
             raise ConfigError(f"Recording happens every 1 or more steps, not every {every}.")
         self.corpus = corpus
         self.every = every
-        self.groups = list(groups if groups is not None else _printed_groups(corpus))
+        if groups is None:
+            groups = token_groups(training_counts(corpus), corpus.class_names, AS_PRINTED)
+        self.groups = list(groups)
         if len(self.groups) != len(corpus.vocabulary):
             raise InputError(f"Give one group per token: {len(corpus.vocabulary)} tokens, {len(self.groups)} groups.")
         self.keep_tokens = tokens
@@ -214,14 +209,13 @@ class FlowRecorder:
         `model`: loss, mean β, VᵀW, norms. `groups`: mean scores and terms of each group of tokens. `pairs`: Ω of each
         pair, its rate, and the rate for large λ (Eq. 46). `tokens`: scores and terms of each token, if they were kept.
         """
-        tables = {
-            "model": _joined(self.records, [pd.DataFrame([record.model]) for record in self.records]),
-            "groups": _joined(self.records, [self._group_table(record) for record in self.records]),
-            "pairs": _joined(self.records, [self._pair_table(record) for record in self.records]),
+        tables: dict[str, Callable[[Record], pd.DataFrame]] = {
+            "model": lambda record: pd.DataFrame([record.model]),
+            "groups": self._group_table,
+            "pairs": self._pair_table,
+            **({"tokens": self._token_table} if self.keep_tokens else {}),
         }
-        if self.keep_tokens:
-            tables["tokens"] = _joined(self.records, [self._token_table(record) for record in self.records])
-        return tables
+        return {name: _joined(self.records, table) for name, table in tables.items()}
 
     def save(self, folder: Path | str) -> None:
         """Write every table to <name>.parquet in a folder."""
@@ -230,10 +224,9 @@ class FlowRecorder:
                 table.to_parquet(temporary, index=False)
 
     def _group_table(self, record: Record) -> pd.DataFrame:
-        table = pd.DataFrame(record.groups.numpy(), columns=list(record.columns))
-        table.insert(0, "group", self._names)
-        table.insert(1, "tokens", [self.groups.count(name) for name in self._names])
-        return table
+        sizes = [self.groups.count(name) for name in self._names]
+        means = pd.DataFrame(record.groups.numpy(), columns=list(record.columns))
+        return in_front({"group": self._names, "tokens": sizes}, means)
 
     def _pair_table(self, record: Record) -> pd.DataFrame:
         names = self.corpus.vocabulary.tokens
@@ -243,27 +236,19 @@ class FlowRecorder:
 
     def _token_table(self, record: Record) -> pd.DataFrame:
         assert record.tokens is not None
-        table = pd.DataFrame(record.tokens.T.numpy(), columns=list(record.columns))
-        table.insert(0, "token", list(self.corpus.vocabulary.tokens))
-        table.insert(1, "group", self.groups)
-        return table
+        values = pd.DataFrame(record.tokens.T.numpy(), columns=list(record.columns))
+        return in_front({"token": list(self.corpus.vocabulary.tokens), "group": self.groups}, values)
 
 
-def _joined(records: Sequence[Record], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    for record, table in zip(records, tables, strict=True):
-        table.insert(0, "epoch", record.epoch)
-        table.insert(1, "step", record.step)
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+def _joined(records: Sequence[Record], table: Callable[[Record], pd.DataFrame]) -> pd.DataFrame:
+    """The tables of all records below each other, each with its epoch and step in front."""
+    parts = [in_front({"epoch": record.epoch, "step": record.step}, table(record)) for record in records]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def _model_numbers(moment: Moment, suffixes: Sequence[str]) -> dict[str, float]:
-    numbers = {}
-    for name, values in summary(moment).items():
-        if values.ndim == 0:
-            numbers[name] = float(values)
-        else:
-            numbers |= {f"{name}{suffix}": float(value) for suffix, value in zip(suffixes, values, strict=True)}
-    return numbers
+    columns = _spread({name: values[None] for name, values in summary(moment).items()}, suffixes)
+    return {name: float(value) for name, value in columns.items()}
 
 
 def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Float[Tensor, " pairs"]]:
@@ -271,10 +256,6 @@ def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Fl
     terms = dot_product_terms(moment, there)
     omega = dot_products(moment.parameters.embedding, there)
     return {"omega": omega.cpu(), "rate": sum_of(terms.values()).cpu(), "rate_approximate": terms["B"].cpu()}
-
-
-def _printed_groups(corpus: Corpus) -> list[str]:
-    return token_groups(training_counts(corpus), corpus.class_names, AS_PRINTED)
 
 
 def _find_pairs(
