@@ -13,12 +13,14 @@ from heedful.analysis.dynamics import (
     Documents,
     Moment,
     Parameters,
+    dot_product_terms,
+    dot_products,
     flow_of,
     observe,
     output_pulls,
     summary,
 )
-from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
+from heedful.probes.flow import pair_kinds, sample_pairs
 from tests.oracles import flow as oracle
 
 TEXTS = [[0, 1, 1, 2], [3, 0, 3, 3, 4], [5], [2, 2], [4, 1, 0, 5, 5, 1]]  # words come up to three times; token 6 never

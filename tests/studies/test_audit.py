@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from heedful.analysis.separation import group_measures
+from heedful.analysis.separation import magnitude
 from heedful.analysis.tokens import group_of_class
 from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError
@@ -457,6 +457,6 @@ def test_a_class_called_neutral_is_measured_like_any_other() -> None:
             "polarity_positive": [0.0, 0.0, 9.0],
         }
     )
-    found = group_measures(tokens)["magnitude"]
+    found = magnitude(tokens)
     assert found is not None
     assert found.value == 6.0

@@ -294,6 +294,29 @@ def attention_terms(moment: Moment) -> dict[str, Float[Tensor, " vocab"]]:
     return terms
 
 
+def dot_products(vectors: Float[Tensor, "vocab features"], pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
+    """Ω_ik = e_iᵀe_k of chosen tokens (supplement B); of hidden vectors for the affine model's figure 8b."""
+    return (vectors[pairs[:, 0]] * vectors[pairs[:, 1]]).sum(1)
+
+
+def dot_product_terms(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Float[Tensor, " pairs"]]:
+    """dΩ_ik/dτ = −(∂ℓ/∂e_i)ᵀe_k − (∂ℓ/∂e_k)ᵀe_i = A + B (Eq. 43), each the sum of both directions of Eq. 44,
+
+        A_ik = ρ(e_i) a_k / m      B_ik = π(e_i)ᵀs_k / m
+
+    with (∂a_i/∂h_i)ᵀh_k in the place of a_k for additive scores. B alone is Eq. 46, the rate for large λ.
+
+    Differs from the paper: in Eq. 44 the A term is divided by λ once more although a_k already is; 45 and 46 lack 1/m.
+    """
+    first, second = pairs.unbind(1)
+    directions = ((first, second), (second, first))
+    slopes = moment.tokens.slopes.expand(len(moment.rho), -1)
+    hidden, scale = moment.tokens.hidden, moment.parameters.score_scale
+    a = sum_of([moment.rho[i] * (slopes[i] * hidden[k]).sum(1) for i, k in directions]) / scale
+    b = sum_of([(moment.pi[i] * moment.polarity_scores[k]).sum(1) for i, k in directions])
+    return {"A": a / len(moment), "B": b / len(moment)}
+
+
 def linearised(moment: Moment) -> Moment:
     """The same moment with the derivatives of a linear score, tanh(x) ≈ x: u_e = V and φ(h) = Mᵃ h (Eq. 71)."""
     projection, context = moment.parameters.projection, moment.parameters.context_vector

@@ -6,16 +6,27 @@ float64 copies of the parameters.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.analysis.dynamics import Documents, Moment, Parameters, flow_of, observe, sum_of, summary
+from heedful.analysis.dynamics import (
+    Documents,
+    Moment,
+    Parameters,
+    dot_product_terms,
+    dot_products,
+    flow_of,
+    observe,
+    sum_of,
+    summary,
+)
 from heedful.analysis.flips import in_front
-from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.errors import ConfigError, InputError
 from heedful.files import replacing
@@ -27,6 +38,9 @@ from heedful.training.events import Event, StepDone
 
 Columns = dict[str, Float[Tensor, " vocab"]]
 Pairs = int | Sequence[tuple[str, str]]
+Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+SHORT_NAMES: Mapping[str, str] = {"positive": "pos", "negative": "neg", "neutral": "neu"}
 
 
 def flow_terms(model: Classifier, split: Split) -> pd.DataFrame:
@@ -269,6 +283,47 @@ def _find_pairs(
         -1, 2
     )
     return pair_kinds(groups, chosen), chosen
+
+
+def sample_pairs(groups: Sequence[str], count: int, seed: int) -> tuple[list[str], Int[Tensor, "pairs 2"]]:
+    """Up to `count` distinct pairs of distinct tokens for every two groups, and the kind of each.
+
+    `groups` has the group of each token. Tokens of the group `none` are left out.
+    """
+    array = np.array(groups, dtype=object)
+    members = {name: np.flatnonzero(array == name) for name in sorted(set(groups) - {"none"}, key=_rank)}
+    rng = np.random.default_rng(seed)
+    drawn: list[Places] = [np.zeros((0, 2), dtype=np.int64)]
+    for first, second in combinations_with_replacement(members, 2):
+        same = first == second
+        drawn.append((_within if same else _between)(members[first], members[second], count, rng))
+    pairs = torch.as_tensor(np.concatenate(drawn))
+    return pair_kinds(groups, pairs), pairs
+
+
+def pair_kinds(groups: Sequence[str], pairs: Int[Tensor, "pairs 2"]) -> list[str]:
+    """pos-pos, neg-neg, pos-neg, pos-neu, neg-neu or neu-neu; with more than two classes their names."""
+    named = [sorted((groups[first], groups[second]), key=_rank) for first, second in pairs.tolist()]
+    return ["-".join(SHORT_NAMES.get(name, name) for name in pair) for pair in named]
+
+
+def _between(first: Places, second: Places, count: int, rng: np.random.Generator) -> Places:
+    possible = len(first) * len(second)
+    numbers = rng.choice(possible, min(count, possible), replace=False)
+    return np.stack([first[numbers // len(second)], second[numbers % len(second)]], 1)
+
+
+def _within(members: Places, _same: Places, count: int, rng: np.random.Generator) -> Places:
+    """Number n stands for the pair (i, k), k < i, with n = i (i − 1) / 2 + k."""
+    possible = len(members) * (len(members) - 1) // 2
+    numbers = rng.choice(possible, min(count, possible), replace=False) if possible else np.zeros(0, dtype=np.int64)
+    larger = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
+    return np.stack([members[numbers - larger * (larger - 1) // 2], members[larger]], 1)
+
+
+def _rank(group: str) -> tuple[int, str]:
+    """Groups in the order of the paper: positive, negative (or the classes by name), neutral, none."""
+    return {"positive": 0, "negative": 1, "neutral": 3, "none": 4}.get(group, 2), group
 
 
 def _mean_matrix(groups: Sequence[str], names: Sequence[str]) -> Float[Tensor, "groups vocab"]:

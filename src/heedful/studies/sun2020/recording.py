@@ -30,8 +30,7 @@ import pandas as pd
 import torch
 from pydantic import Field
 
-from heedful.analysis.dynamics import see_tokens
-from heedful.analysis.pairs import dot_products
+from heedful.analysis.dynamics import dot_products, see_tokens
 from heedful.analysis.statistics import Numbers
 from heedful.config import ModelSettings, Settings, TrainingSettings
 from heedful.errors import HeedfulError
