@@ -13,6 +13,7 @@ import pandas as pd
 
 from heedful.config import write_split_values
 from heedful.errors import DataError
+from heedful.notebook import counted
 from heedful.text.tables import writable
 
 USUAL = {
@@ -114,10 +115,10 @@ class SplitColumn:
         trained = "train" in set(meant)
         if meant.isna().any():
             strange = table.loc[meant.isna(), self.name]
-            count, held = f"{len(strange):,} row{'s' if len(strange) > 1 else ''}", distinct(strange)
+            held = distinct(strange)
             raise DataError(
-                f"Column '{self.name}' holds {listed(held)} in {count}, where the name of a split was expected: "
-                f"{', '.join(SPLIT_NAMES)}. {self._way_out(held, trained)} Or {_ANEW}"
+                f"Column '{self.name}' holds {listed(held)} in {counted(len(strange), 'row')}, where the name of a "
+                f"split was expected: {', '.join(SPLIT_NAMES)}. {self._way_out(held, trained)} Or {_ANEW}"
             )
         if not trained:
             held_all = listed(distinct(table[self.name]))

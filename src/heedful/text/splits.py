@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from heedful.errors import DataError
+from heedful.notebook import counted
 from heedful.text.columns import SplitColumn, SplitValues, choose_column, choose_split_column, distinct, listed, name_of
 from heedful.text.corpus import SPLITS, Labelled
 from heedful.text.tables import writable
@@ -123,17 +124,15 @@ def _rows_of(labels: "pd.Series[Any]", words: frozenset[str]) -> "pd.Series[bool
 def _perhaps_no_label(labels: "pd.Series[Any]", column: str) -> list[str]:
     """What is taken for a class though it might say that there is none."""
     doubtful = labels[_rows_of(labels, PERHAPS_NO_LABEL)]
-    rows = f"{len(doubtful):,} row{'s' if len(doubtful) > 1 else ''}"
     said = (
-        f"Column '{column}' holds {listed(distinct(doubtful))} in {rows}, taken for a class. If that means that there "
-        "is no label, remove these rows."
+        f"Column '{column}' holds {listed(distinct(doubtful))} in {counted(len(doubtful), 'row')}, taken for a class. "
+        "If that means that there is no label, remove these rows."
     )
     return [said] if len(doubtful) else []
 
 
 def _left_out(rows: "pd.Series[bool]", why: str) -> str:
-    count = int(rows.sum())
-    return f"{count:,} row{'s' if count > 1 else ''} left out: {why}."
+    return f"{counted(int(rows.sum()), 'row')} left out: {why}."
 
 
 def _refuse_lists(labels: "pd.Series[Any]", column: str) -> None:
