@@ -4,9 +4,11 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 from hypothesis import settings
+from matplotlib.figure import Figure as Canvas
 
 from heedful import cli
 from heedful.models.classifier import Classifier
@@ -45,6 +47,18 @@ def data_folder() -> Path:
     if not given:
         pytest.skip("HEEDFUL_DATA is not set: the real corpora are not at hand")
     return Path(given)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made and not rendered, which takes seconds: for tests that look at something else of an audit."""
+
+    def save(_: Canvas, target: Path | IO[bytes], **__: object) -> None:
+        content = b"<svg></svg>"
+        target.write_bytes(content) if isinstance(target, Path) else target.write(content)
+
+    monkeypatch.setattr(Canvas, "savefig", save)
+    monkeypatch.setattr(Canvas, "draw_without_rendering", lambda _: None)
 
 
 @pytest.fixture

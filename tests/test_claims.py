@@ -10,6 +10,7 @@ from heedful.claims.scores import outcomes
 from heedful.errors import UnknownName
 from heedful.studies.examine import ON_WORDS
 from heedful.traces import Trace
+from tests.covering import covers
 
 
 def tokens(polar_attention: float, *, flip: int = 0, count: int = 100) -> pd.DataFrame:
@@ -33,6 +34,7 @@ def decisions(table: pd.DataFrame) -> dict[str, str]:
     return {v.claim: v.decision for v in judge(ON_WORDS, {"tokens": table, "weights": table})}
 
 
+@covers(claim=("C1", "C2", "C2b", "C8", "C8b", "C8c"))
 def test_clear_data_decide_every_claim() -> None:
     assert decisions(tokens(3.0)) == dict.fromkeys(ON_WORDS, "yes")
     assert decisions(tokens(0.0, flip=80)) == dict.fromkeys(ON_WORDS, "no")
@@ -125,6 +127,7 @@ def outcome_table(**classes: tuple[int, int]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["label", "decision"])
 
 
+@covers(claim=("M1",))
 @pytest.mark.parametrize(
     ("table", "decision", "value"),
     [

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from heedful.claims import CLAIMS, Verdict, judge
+from tests.covering import covers
 
 
 def verdict(name: str, **tables: pd.DataFrame) -> Verdict:
@@ -25,6 +26,7 @@ def penalties(left: float, *, accuracy: float = 0.9) -> pd.DataFrame:
     return pd.DataFrame([*plain, *penalised], columns=["corpus", "seed", "penalty", "gap", "accuracy"])
 
 
+@covers(claim=("C5",))
 def test_a_penalty_that_closes_the_gap_holds_and_its_share_is_that_of_all_gaps() -> None:
     found = verdict("C5", penalty=penalties(0.1))
     assert found.decision == "yes"
@@ -56,6 +58,7 @@ def ratios(skewed: list[float], balanced: list[float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["positive_share", "seed", "alignment"])
 
 
+@covers(claim=("C6",))
 def test_skew_is_judged_by_magnitudes_from_the_same_initialisation() -> None:
     found = verdict("C6", ratios=ratios([5.0, 7.0, 6.0], [1.0, 3.1, 1.9]))
     assert found.decision == "yes"
@@ -75,6 +78,7 @@ def products(**omegas: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["seed", "kind", "omega"])
 
 
+@covers(claim=("C7",))
 def test_every_part_of_the_pattern_of_dot_products_must_hold() -> None:
     assert verdict("C7", dot_products=products()).decision == "yes"
     assert verdict("C7", dot_products=products(neg_neg=-1.8)).decision == "no"
@@ -108,6 +112,7 @@ def terms(*, f_positive: float = 1.0, a: float = 0.01) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+@covers(claim=("C10",))
 def test_signs_of_terms_are_judged_near_the_minimum_only() -> None:
     assert verdict("C10", terms=terms()).decision == "yes"
     found = verdict("C10", terms=terms(f_positive=0.6))
@@ -136,6 +141,7 @@ def test_a_training_that_never_comes_near_a_minimum_tells_nothing() -> None:
     assert found.estimate is None
 
 
+@covers(claim=("C13",))
 def test_settling_compares_the_widest_with_the_narrowest_initialisation() -> None:
     rows = [(0.1, 0, 20.0), (0.1, 1, 30.0), (1.0, 0, 200.0), (1.0, 0, 240.0), (1.0, 1, 230.0)]
     found = verdict("C13", settling=pd.DataFrame(rows, columns=["embedding_range", "seed", "settled"]))
@@ -156,6 +162,7 @@ def noise(shift: float) -> pd.DataFrame:
     return pd.concat(parts)
 
 
+@covers(claim=("C14",))
 def test_noise_is_judged_on_the_noisy_data() -> None:
     assert verdict("C14", noise=noise(4.0)).decision == "yes"
     assert verdict("C14", noise=noise(0.5)).decision == "no"

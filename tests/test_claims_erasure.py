@@ -12,6 +12,7 @@ from heedful.analysis.statistics import FEWEST, paired_difference
 from heedful.claims import CLAIMS, Decision, Verdict, judge
 from heedful.claims.erasure import COMPARING, FASTER_SHARE, OF_ONE_MODEL
 from heedful.traces import Trace
+from tests.covering import covers
 from tests.erasure_tables import Tables, erased, flips, leads, models, named, rising, same, tops, two_tops
 
 BOTH_WAYS: dict[str, Any] = {"attention": [4, 5] * 50, "gradient": [5, 4] * 50, "product": [3, 3] * 50}
@@ -88,6 +89,7 @@ def test_every_claim_has_its_cases() -> None:
     assert set(CASES) == {name for name in CLAIMS if name.startswith("S")} == {*OF_ONE_MODEL, *COMPARING, "S5b"}
 
 
+@covers(claim=CASES)
 @pytest.mark.parametrize("claim", CASES)
 def test_the_papers_pattern_makes_a_claim_hold_and_the_opposite_refutes_it(claim: str) -> None:
     decisions: list[Decision] = [of_case(claim, side).decision for side in (0, 1)]

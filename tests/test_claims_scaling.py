@@ -10,6 +10,7 @@ from heedful.claims import CLAIMS, Decision, judge
 from heedful.claims.combine import accuracy_difference, mean_column
 from heedful.claims.scaling import weakest_variant
 from heedful.traces import Trace
+from tests.covering import covers
 
 
 def row(scale: float, seed: int = 0, model: str = "DP", **changes: float | None) -> dict[str, object]:
@@ -55,6 +56,7 @@ def decision(claim: str, table: pd.DataFrame) -> Decision:
 SCALING = ("C3", "C4", "C4b", "C4c", "C9", "C9b", "C11", "C11b", "C12")
 
 
+@covers(claim=SCALING)
 @pytest.mark.parametrize("claim", SCALING)
 def test_the_papers_pattern_makes_every_claim_hold(claim: str) -> None:
     assert decision(claim, study()) == "yes"

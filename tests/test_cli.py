@@ -393,6 +393,7 @@ def test_a_finished_run_is_found_again(call: Call, tiny: Path, tmp_path: Path) -
     assert (fresh["run"], fresh["metrics"]) == (first["run"], first["metrics"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_audit_with_nothing_to_judge_is_undecided(call: Call, tiny: Path, tmp_path: Path) -> None:
     said = call("audit", tiny, "--epochs", 1, "--store", tmp_path / "runs", "--workers", 1, "--json")
     assert said.code == 0
@@ -405,6 +406,7 @@ def test_an_audit_with_nothing_to_judge_is_undecided(call: Call, tiny: Path, tmp
     assert "There are too few words to tell" in Path(said.json["report"]).read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_audit_without_advice_trains_once(call: Call, tiny: Path, tmp_path: Path) -> None:
     said = call("audit", tiny, "--epochs", 1, "--store", tmp_path / "runs", "--no-advice", "--json")
     leads = {section["name"]: section["lead"] for section in said.json["sections"]}

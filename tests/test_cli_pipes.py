@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from heedful.text.datasets import load_corpus
 from tests import commands
 
 ENDED_BY_A_CLOSED_PIPE = 141
@@ -48,8 +47,7 @@ def test_a_command_that_nobody_reads_ends_quietly(arguments: list[str]) -> None:
 def test_a_long_output_is_cut_where_the_reader_goes_away(tmp_path: Path) -> None:
     """Far more than a pipe holds, of which one line is read."""
     path = tmp_path / "many.csv"
-    path.write_text("text,label\n" + "".join(f"word{row},class {row % 5000}\n" for row in range(20_000)), "utf-8")
-    assert load_corpus(path).classes == 5000
+    path.write_text("text,label\n" + "".join(f"word{row},class {row % 3000}\n" for row in range(9_000)), "utf-8")
     command = [*commands.COMMAND, "data", "stats", str(path), "--json"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=commands.environment()

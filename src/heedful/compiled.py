@@ -8,6 +8,7 @@ import numba
 F = TypeVar("F", bound=Callable[..., Any])
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}
+OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "nogil": True}
 
 
 def compiled(function: F) -> F:
@@ -16,8 +17,12 @@ def compiled(function: F) -> F:
     Sums may be reordered by the compiler (for vector instructions); infinities and NaN keep their meaning. Mark such
     functions with `no_type_check`: the compiler reads the plain function.
     """
-    options: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "nogil": True}
     try:
-        return cast(F, numba.njit(cache=True, **options)(function))
+        return cast(F, numba.njit(cache=True, **OPTIONS)(function))
     except RuntimeError:  # no folder to keep it in
-        return cast(F, numba.njit(**options)(function))
+        return cast(F, numba.njit(**OPTIONS)(function))
+
+
+def inlined(function: F) -> F:
+    """A part of compiled loops that is put in its place there: a call for every short row would cost as much as it."""
+    return cast(F, numba.njit(inline="always", **OPTIONS)(function))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -42,7 +41,9 @@ class Subject(Protocol):
     """A classifier and some texts; `ways` are those in which it can do without units."""
 
     ways: tuple[str, ...]
-    class_names: tuple[str, ...]
+
+    @property
+    def class_names(self) -> tuple[str, ...]: ...
 
     @property
     def units(self) -> Units: ...
@@ -70,8 +71,3 @@ def check_way(how: str, subject: Subject) -> None:
     """Refuse what a subject cannot do."""
     if how not in subject.ways:
         raise UnknownName("way to take units away", how, subject.ways)
-
-
-def all_rows(units: Units) -> Int[Tensor, " instances"]:
-    """The number of every text."""
-    return torch.arange(len(units.lengths), device=units.offsets.device)

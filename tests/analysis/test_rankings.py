@@ -7,6 +7,7 @@ import torch
 from heedful.analysis.rankings import RANKINGS, importance, ranked, ranking
 from heedful.errors import UnknownName
 from heedful.traces import Trace
+from tests.covering import covers
 from tests.oracles import erasure as oracle
 from tests.oracles import rankings as formulas
 from tests.oracles.random_traces import random_trace
@@ -26,6 +27,7 @@ def positions(trace: Trace, order: torch.Tensor) -> list[list[int]]:
     return [(order[trace.instance(t)] - trace.offsets[t]).tolist() for t in range(len(trace))]
 
 
+@covers(ranking=("attention", "gradient", "product", "polarity", "margin"))
 def test_three_units_by_hand(three: Trace) -> None:
     p = 1 / (1 + np.exp(-3.0))
     expected = {
@@ -164,6 +166,7 @@ def test_random_orders_follow_from_the_seed_and_differ() -> None:
     assert torch.equal(first.sort().values, torch.arange(len(first)))
 
 
+@covers(ranking=("random",))
 def test_random_orders_are_uniform() -> None:
     trace = Trace.from_arrays(
         offsets=np.arange(6001) * 3, attention_scores=np.zeros(18000), polarity_scores=np.zeros((18000, 2)), bias=[0, 0]

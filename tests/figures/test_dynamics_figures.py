@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Annotation
 
 from heedful.figures import dynamics
+from tests.covering import covers
 
 TIMES = (0.0, 100.0, 200.0)
 KINDS = tuple(dynamics.KINDS)
@@ -125,6 +126,7 @@ def test_the_ratio_figure_averages_over_initialisations() -> None:
     assert [tick.get_text() for tick in ends.get_xticklabels()] == ["1 : 9", "5 : 5"]
 
 
+@covers(figure=("audit attention-over-time",))
 def test_attention_over_time_names_the_extremes_of_each_group() -> None:
     groups, named = dynamics.attention_over_time(tokens()).axes
     assert lines(groups)["neutral (3)"] == pytest.approx([0.1, 2.1, 4.1])

@@ -18,6 +18,7 @@ from heedful.figures.tokens import (
     shown_groups,
     weights_by_group,
 )
+from tests.covering import covers
 
 TOKENS = pd.DataFrame(
     {
@@ -69,6 +70,7 @@ def words(axis: Axes) -> list[str]:
     return [text.get_text() for text in axis.texts]
 
 
+@covers(figure=("audit push-and-attention",))
 def test_used_against_attended_has_a_point_for_each_token_of_a_group() -> None:
     (axis,) = polarity_against_attention(TOKENS).axes
     assert points(axis) == {
@@ -85,6 +87,7 @@ def test_names_that_would_cover_each_other_are_left_out() -> None:
     assert sorted(words(axis)) == ["bad", "fine"]
 
 
+@covers(figure=("audit scores-by-rank",))
 def test_ranks_follow_the_counts_and_not_the_rows() -> None:
     used, attended = scores_by_rank(TOKENS.sample(frac=1, random_state=1)).axes
     assert sorted(points(used)["neutral (2)"]) == [(1.0, 0.1), (2.0, -0.2)]
@@ -93,6 +96,7 @@ def test_ranks_follow_the_counts_and_not_the_rows() -> None:
     assert used.get_xscale() == "log"
 
 
+@covers(figure=("audit weights-by-group",))
 def test_weights_are_boxes_by_group() -> None:
     (axis,) = weights_by_group(WEIGHTS).axes
     labels = [label.get_text() for label in axis.get_xticklabels()]
@@ -100,6 +104,7 @@ def test_weights_are_boxes_by_group() -> None:
     assert [0.2, 0.2] in [np.asarray(line.get_ydata()).tolist() for line in axis.lines]
 
 
+@covers(figure=("audit learning-curves",))
 def test_learning_curves_show_the_history_and_the_chosen_epoch() -> None:
     losses, accuracy = learning_curves(HISTORY).axes
     assert np.asarray(losses.lines[0].get_ydata()).tolist() == [0.7, 0.5, 0.4]

@@ -1,6 +1,7 @@
 """The classifier beside a literal forward pass, and the properties that no encoder or an encoder must have."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -8,11 +9,12 @@ from torch import Tensor
 
 from heedful.config import ModelSettings
 from heedful.models.classifier import FlatClassifier, Interface
-from heedful.models.layers import ENCODERS, GRUEncoder, LSTMEncoder
+from heedful.models.layers import ATTENTIONS, ENCODERS
 from heedful.text.ragged import Batch, offsets_of
 from heedful.text.tokenize import Tokenizer, Vocabulary
+from tests.covering import covers
 
-KINDS = [(attention, encoder) for attention in ("dot", "additive") for encoder in ENCODERS]
+KINDS = [(attention, encoder) for attention in ATTENTIONS for encoder in ENCODERS]
 
 
 def make_model(classes: int = 2, **settings: Any) -> FlatClassifier:
@@ -35,41 +37,65 @@ def make_batch(*documents: list[int]) -> Batch:
     )
 
 
-def literal_convolution(model: FlatClassifier, embedded: Tensor) -> Tensor:
+def literal_convolution(encoder: Any, vectors: Tensor) -> Tensor:
     """Each position's own window, zeros beyond the ends, weight by weight."""
     outputs = []
-    for place in range(len(embedded)):
+    for place in range(len(vectors)):
         parts = []
-        for convolution in model.encoder.convolutions:  # type: ignore[union-attr]
+        for convolution in encoder.convolutions:
             half = convolution.weight.shape[2] // 2
             total = convolution.bias.clone()
             for step in range(-half, half + 1):
-                if 0 <= place + step < len(embedded):
-                    total = total + convolution.weight[:, :, step + half] @ embedded[place + step]
+                if 0 <= place + step < len(vectors):
+                    total = total + convolution.weight[:, :, step + half] @ vectors[place + step]
             parts.append(total.clamp(min=0))
         outputs.append(torch.cat(parts))
     return torch.stack(outputs)
 
 
+LITERAL_ENCODERS: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "none": lambda _encoder, vectors: vectors,
+    "affine": lambda encoder, vectors: torch.stack([encoder.projection @ e for e in vectors]),
+    "lstm": lambda encoder, vectors: encoder.recurrent(vectors)[0],
+    "gru": lambda encoder, vectors: encoder.recurrent(vectors)[0],
+    "conv": literal_convolution,
+}
+"""The hidden vectors of one document; torch's own networks read the unpacked sequence."""
+
+
+def literal_additive(attention: Any, h: Tensor) -> Tensor:
+    seen = attention.projection @ h if attention.bias is None else attention.projection @ h + attention.bias
+    score: Tensor = torch.tanh(seen) @ attention.context_vector / attention.score_scale
+    return score
+
+
+LITERAL_SCORES: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "dot": lambda attention, h: h @ attention.context_vector / attention.score_scale,
+    "additive": literal_additive,
+}
+"""The score of one hidden vector."""
+
+
+def literal_pooling(attention: Any, name: str, hidden: Tensor) -> Tensor:
+    return torch.softmax(torch.stack([LITERAL_SCORES[name](attention, h) for h in hidden]), 0) @ hidden
+
+
 def literal_logits(model: FlatClassifier, tokens: list[int]) -> list[float]:
-    """One document by the formulas, with torch's own LSTM on an unpacked sequence."""
-    embedded = model.embedding[torch.tensor(tokens)]
-    hidden: Tensor = embedded
-    if model.settings.encoder == "affine":
-        hidden = torch.stack([model.encoder.projection @ e for e in embedded])
-    if model.settings.encoder in {"lstm", "gru"}:
-        hidden = model.encoder.recurrent(embedded)[0]  # type: ignore[operator]
-    if model.settings.encoder == "conv":
-        hidden = literal_convolution(model, embedded)
-    seen = hidden
-    if model.settings.attention == "additive":
-        seen = torch.stack([torch.tanh(model.attention.projection @ h) for h in hidden])
-    scores = torch.stack([h @ model.attention.context_vector for h in seen]) / model.settings.score_scale
-    document = torch.softmax(scores, 0) @ hidden
-    outputs = (model.readout_weight @ document).tolist()
+    """One document by the formulas."""
+    hidden = LITERAL_ENCODERS[model.settings.encoder](model.encoder, model.embedding[torch.tensor(tokens)])
+    outputs = (model.readout_weight @ literal_pooling(model.attention, model.settings.attention, hidden)).tolist()
     return [0.0, *outputs] if model.classes == 2 else list(outputs)
 
 
+def test_every_encoder_and_attention_has_a_literal_twin() -> None:
+    assert LITERAL_ENCODERS.keys() == ENCODERS.keys()
+    assert LITERAL_SCORES.keys() == ATTENTIONS.keys()
+    settings = ModelSettings.model_fields
+    assert set(get_args(settings["encoder"].annotation)) == set(ENCODERS)
+    assert set(get_args(settings["attention"].annotation)) == set(ATTENTIONS)
+
+
+@covers(encoder=("none", "affine", "lstm", "gru", "conv"), attention=("dot", "additive"))
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("attention", "encoder"), KINDS)
 def test_logits_are_those_of_the_formulas(attention: str, encoder: str, classes: int) -> None:
@@ -78,32 +104,6 @@ def test_logits_are_those_of_the_formulas(attention: str, encoder: str, classes:
     found = model(make_batch(*documents)).logits
     expected = torch.tensor([literal_logits(model, document) for document in documents], dtype=torch.float64)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("kind", [LSTMEncoder, GRUEncoder])
-def test_reading_in_stretches_is_reading_at_once(kind: type[LSTMEncoder] | type[GRUEncoder]) -> None:
-    """Hidden vectors and gradients are those of torch's own pass over each document, around the ends of stretches."""
-    encoder = kind(3, 4, torch.Generator().manual_seed(2)).double()
-    lengths = [1, 17, 16, 40, 2, 33]
-    words = torch.randn(sum(lengths), 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    direction = torch.randn(sum(lengths), 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    found = []
-    for read in (
-        lambda vectors: encoder(vectors, offsets_of(torch.tensor(lengths))),
-        lambda vectors: torch.cat([encoder.recurrent(document)[0] for document in vectors.split(lengths)]),
-    ):
-        leaf = words.clone().requires_grad_()
-        hidden = read(leaf)
-        gradients = torch.autograd.grad((hidden * direction).sum(), [leaf, *encoder.parameters()])
-        found.append([hidden, *gradients])
-    for ours, torchs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, torchs, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("encoder", ["none", "affine", "lstm", "gru", "conv"])
-def test_a_batch_without_words_has_no_hidden_vectors(encoder: str) -> None:
-    made = ENCODERS[encoder](3, 4, torch.Generator().manual_seed(0))
-    assert len(made(torch.zeros(0, 3), torch.tensor([0, 0]))) == 0
 
 
 @pytest.mark.parametrize("encoder", ["none", "affine"])

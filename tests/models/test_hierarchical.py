@@ -4,20 +4,19 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from heedful.config import ModelSettings
 from heedful.errors import InputError
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier, HierarchicalClassifier, Interface, make_classifier
-from heedful.models.layers import AdditiveAttention
+from heedful.models.layers import ENCODERS, AdditiveAttention
 from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.ragged import Batch, Sentences, offsets_of
 from heedful.tracing import trace, trace_texts, word_weights
 from heedful.training.loop import fit
-from tests.models.test_classifier import make_model
+from tests.models.test_classifier import LITERAL_ENCODERS, literal_pooling, make_model
 from tests.oracles import classifiers
 
 WORDS: dict[str, Any] = {
@@ -59,29 +58,17 @@ def documents_of_sentences(documents: list[list[list[int]]]) -> Batch:
     )
 
 
-def attend(hidden: Tensor, attention: torch.nn.Module) -> Tensor:
-    scores = [torch.tanh(attention.projection @ h + attention.bias) @ attention.context_vector for h in hidden]  # type: ignore[operator]
-    return torch.softmax(torch.stack(scores), 0) @ hidden
-
-
-def encode(vectors: Tensor, encoder: torch.nn.Module) -> Tensor:
-    return encoder.recurrent(vectors)[0] if hasattr(encoder, "recurrent") else vectors  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("encoder", ["none", "gru"])
+@pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_logits_are_those_of_two_levels_of_attention(encoder: str, classes: int) -> None:
     model = han(encoder, classes)
     documents = [[[1, 2, 2], [5]], [[3, 1, 4, 1]], [[9], [9, 2], [6, 5, 3]]]
     found = model(documents_of_sentences(documents)).logits
+    read = LITERAL_ENCODERS[encoder]
     for row, document in enumerate(documents):
-        sentences = torch.stack(
-            [
-                attend(encode(model.embedding[torch.tensor(s)], model.word_encoder), model.word_attention)
-                for s in document
-            ]
-        )
-        vector = attend(encode(sentences, model.encoder), model.attention)
+        words = [read(model.word_encoder, model.embedding[torch.tensor(sentence)]) for sentence in document]
+        sentences = torch.stack([literal_pooling(model.word_attention, "additive", hidden) for hidden in words])
+        vector = literal_pooling(model.attention, "additive", read(model.encoder, sentences))
         outputs = model.readout_weight @ vector + model.state_dict()["readout_bias"]
         expected = torch.cat([torch.zeros(1), outputs]) if classes == 2 else outputs
         torch.testing.assert_close(found[row], expected, atol=1e-12, rtol=0)

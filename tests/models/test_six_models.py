@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.config import RunSettings
 from heedful.models.classifier import Classifier, FlatClassifier, HierarchicalClassifier, make_classifier
-from heedful.models.layers import ConvEncoder
 from heedful.studies.serrano2019.runs import MODELS
-from heedful.text.ragged import offsets_of
 from tests.models.test_classifier import make_model
 from tests.models.test_hierarchical import documents_of_sentences
 from tests.oracles.classifiers import Dropouts, literal_logits
@@ -183,32 +181,6 @@ def test_what_can_come_of_each_dropout_by_hand(name: str, place: str, outcomes: 
     drawn = [model(batch, torch.Generator().manual_seed(seed)).logits[0].tolist() for seed in range(80)]
     assert {first for first, _ in drawn} == {0.0}
     assert sorted({round(second, 9) for _, second in drawn}) == pytest.approx(outcomes, abs=1e-9)
-
-
-def test_windows_of_three_and_five_end_with_their_document_by_hand() -> None:
-    """With weights of one a hidden vector is the sum of its window, and negative sums are cut off."""
-    encoder = ConvEncoder(1, 2, torch.Generator())
-    with torch.no_grad():
-        for name, parameter in encoder.named_parameters():
-            parameter.fill_(0.0 if name.endswith("bias") else 1.0)
-    words = torch.tensor([[1.0], [2.0], [4.0], [8.0], [16.0], [32.0], [64.0], [-9.0], [1.0]])
-    found = encoder(words, offsets_of(torch.tensor([4, 1, 2, 2])))
-    threes, fives = found.T.tolist()
-    assert threes == [3, 7, 14, 12, 16, 96, 96, 0, 0]
-    assert fives == [7, 15, 15, 14, 16, 96, 96, 0, 0]
-
-
-def test_windows_look_to_the_left_and_to_the_right() -> None:
-    """The first weight belongs to the word before, the last to the word after."""
-    encoder = ConvEncoder(1, 2, torch.Generator())
-    with torch.no_grad():
-        for convolution, weights in zip(encoder.convolutions, ([1, 10, 100], [1, 10, 100, 1000, 10000]), strict=True):
-            assert isinstance(convolution, nn.Conv1d)
-            assert convolution.bias is not None
-            convolution.weight.copy_(torch.tensor(weights).reshape(1, 1, -1))
-            convolution.bias.fill_(0.5)
-    found = encoder(torch.tensor([[1.0], [2.0], [3.0], [7.0]]), torch.tensor([0, 3, 4]))
-    assert found.T.tolist() == [[210.5, 321.5, 32.5, 70.5], [32100.5, 3210.5, 321.5, 700.5]]
 
 
 @pytest.mark.parametrize("name", ["HANconv", "HANrnn"])

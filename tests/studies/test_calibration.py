@@ -1,5 +1,6 @@
 """The answer in worlds whose truth is known, and tables that count where it is wrong."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from heedful.analysis.separation import matched_separation
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS
-from heedful.studies.calibration import judging, worlds
+from heedful.studies.calibration import judging
 from heedful.studies.calibration.judging import (
     BEHIND,
     NEAR,
@@ -28,7 +29,6 @@ from heedful.studies.calibration.judging import (
 )
 from heedful.studies.calibration.planted import plant
 from heedful.studies.calibration.worlds import World
-from heedful.studies.examine import Examination, examine
 from tests.commands import Call
 
 FEW = [
@@ -68,21 +68,16 @@ def test_what_is_measured_on_test_texts_is_near_the_population(found: Calibratio
 
 
 def test_cases_do_not_depend_on_the_number_of_processes(found: Calibration) -> None:
-    trained = World(kind="one word", classes="90:10", length="short", texts=500, seed=1)
+    trained = World(kind="one word", classes="90:10", length="short", texts=200, seed=1)
     again, alone = calibrate([FEW[0], trained], workers=2), calibrate([trained], workers=1)
     pd.testing.assert_frame_equal(again.answers.iloc[:2], found.answers.iloc[:2])
     pd.testing.assert_frame_equal(again.claims.iloc[: len(BEHIND)], found.claims.iloc[: len(BEHIND)])
     pd.testing.assert_frame_equal(again.claims.iloc[len(BEHIND) :].reset_index(drop=True), alone.claims)
 
 
-def test_an_answer_that_always_says_yes_has_every_wrong_yes_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def always_yes(*given: object, **options: object) -> Examination:
-        seen = examine(*given, **options)  # type: ignore[arg-type]
-        said = tuple(replace(question, decision="yes") for question in seen.answer.questions)
-        return replace(seen, answer=replace(seen.answer, questions=said))
-
-    monkeypatch.setattr(judging, "examine", always_yes)
-    table = confusion(calibrate(FEW[1:3], workers=1).answers, "question")  # blind, and corpus only
+def test_an_answer_that_always_says_yes_has_every_wrong_yes_counted(found: Calibration) -> None:
+    some = found.answers[found.answers["kind"].isin(["blind", "corpus only"])]
+    table = confusion(some.assign(answer="yes"), "question")
     assert table[["question", "not_yes", "wrong_yes", "wrong_no"]].to_numpy().tolist() == [
         ["corpus", 1, 1, 0],
         ["decision", 2, 2, 0],
@@ -169,14 +164,20 @@ def test_all_tables_of_a_calibration(found: Calibration) -> None:
 
 
 def test_the_command_prints_saves_and_leaves_the_trained_worlds_out(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: Calibration
 ) -> None:
-    monkeypatch.setattr(worlds, "worlds", lambda **_: FEW[1:2])
-    outcome = call("calibrate", "--no-trained", "--workers", 1, "--out", tmp_path)
+    def judged(wanted: Sequence[World], *, workers: int | None, watch: Callable[[int, int], None]) -> Calibration:
+        assert ({world.texts for world in wanted}, {world.seed for world in wanted}, workers) == ({200}, {3}, 1)
+        watch(len(wanted), len(wanted))
+        return Calibration(answers=found.answers[2:4], claims=found.claims[len(BEHIND) : 2 * len(BEHIND)])
+
+    monkeypatch.setattr(judging, "calibrate", judged)
+    chosen = ("--no-trained", "--workers", 1, "--texts", 200, "--seeds", 1, "--first-seed", 3)
+    outcome = call("calibrate", *chosen, "--out", tmp_path)
     assert outcome.code == 0
     assert "The answer where attention is planted" in outcome.out
     assert "where a model is trained" not in outcome.out
     saved = pd.read_parquet(tmp_path / "confusion-of-claims.parquet")
     assert saved["claim"].tolist() == list(BEHIND)
-    shown = call("calibrate", "--no-trained", "--workers", 1, "--json").json
+    shown = call("calibrate", *chosen, "--json").json
     assert [row["answer"] for row in shown["cases"]] == ["no", "no"]

@@ -20,6 +20,7 @@ from heedful.pipeline import Run
 from heedful.studies.serrano2019.study import STUDY
 from heedful.studies.serrano2019.tables import attained_in_words, fractions_in_words
 from heedful.studies.study import tabulate, want
+from tests.covering import covers
 
 TRAINED = ("HANnoenc", "FLANnoenc")
 SIGNS = {"bad": ("awful", "dull", "poor"), "good": ("fine", "great", "lovely")}
@@ -95,6 +96,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(folder=folder, file=file, said=json.loads(done.out))
 
 
+@covers(study=("serrano2019",))
 def test_the_command_says_where_everything_is(place: Place) -> None:
     assert place.said["page"] == str(place.study / "study.html")
     assert set(place.said["figures"]) == {*map(str, range(6, 14)), "minimum"}

@@ -24,6 +24,7 @@ from heedful.studies.sun2020.runs import MODELS, NAMES, Cell, cost, table_trials
 from heedful.studies.sun2020.study import STUDY
 from heedful.studies.sun2020.tables import accuracies, as_printed, show_table_2, summary_words, table_2
 from heedful.text.corpus import Corpus
+from tests.covering import covers
 
 TINY = {"model.embedding_size": 8, "model.hidden_size": 8, "training.epochs": 2}
 
@@ -187,6 +188,7 @@ def small_study(tiny: Mapping[str, Mapping[str, object]], file: str, tmp_path: P
     return reproduce(STUDY, wanted, Store(tmp_path / "store"), tmp_path / "study", workers=1)
 
 
+@covers(study=("sun2020",))
 def test_other_data_get_the_same_analysis(small_study: Reproduced) -> None:
     study = small_study
     assert study.failures == ()

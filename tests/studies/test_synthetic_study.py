@@ -17,6 +17,7 @@ from heedful.studies.sun2020 import synthetic
 from heedful.studies.sun2020.study import CLAIMED, DRAWN, PUBLISHED, STUDY
 from heedful.studies.sun2020.synthetic import Planted, Recording, plan
 from heedful.studies.sun2020.tables import attention_gap, gap_courses, loss_table, settling_times
+from tests.covering import covers
 
 
 def small(settings: RunSettings) -> RunSettings:
@@ -168,6 +169,7 @@ def test_recordings_are_runs_of_a_sweep(small_study: Reproduced, found: dict[str
         pd.testing.assert_frame_equal(*tables, check_exact=True)  # worker processes test on more texts
 
 
+@covers(figure=[*(f"sun2020 S{number}" for number in range(1, 13)), "sun2020 time"])
 def test_every_figure_on_made_data_is_drawn(small_study: Reproduced) -> None:
     names = [*(f"S{number}" for number in range(1, 13)), "time"]
     assert [picture.name for picture in small_study.page.pictures()] == names

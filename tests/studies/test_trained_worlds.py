@@ -46,6 +46,7 @@ def test_the_test_texts_of_a_world_are_a_tenth() -> None:
     assert (len(case.seen.trace), len(case.whole.trace)) == (50, 5000)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_tables_are_those_that_an_audit_reads(tmp_path_factory: pytest.TempPathFactory) -> None:
     made = set(grown("words").seen.tables["tokens"]), set(grown("words").seen.tables["weights"])
     texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]

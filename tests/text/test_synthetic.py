@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from heedful.config import DataSettings
 from heedful.errors import DataError
 from heedful.text import synthetic
+from heedful.text.cache import corpus_key
 from heedful.text.corpus import Corpus, Split
 from heedful.text.datasets import load_corpus
 
@@ -154,3 +156,9 @@ def test_a_described_corpus_of_several_classes_has_no_positive_share() -> None:
 def test_what_cannot_be_set_for_a_described_corpus_is_refused() -> None:
     with pytest.raises(DataError, match=r"'synthetic:' comes with its columns and tokens: lowercase cannot be set"):
         load_corpus("synthetic:", lowercase=False)
+
+
+def test_a_described_corpus_has_a_key_of_its_own() -> None:
+    """What is kept of it is found by its text."""
+    keys = {corpus_key(DataSettings(source=f"synthetic:{keys}")) for keys in ("", "noise=0.1", "noise=0.2")}
+    assert len(keys) == 3

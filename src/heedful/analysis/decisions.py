@@ -7,7 +7,7 @@ rounding can tell are repeated exactly, so ties are ties and no ranking beats th
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from torch import Tensor
 
 from heedful.analysis.blocks import Block, blocks
 from heedful.analysis.statistics import Estimate, share
+from heedful.errors import InputError
 from heedful.subjects import ATTENTION, Subject, Units, check_way
 from heedful.traces import SUM_TOLERANCE, Trace
 
@@ -170,7 +171,7 @@ class TraceSubject(Subject):
     ways: tuple[str, ...] = (ATTENTION,)
 
     @property
-    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def class_names(self) -> tuple[str, ...]:
         return self.trace.class_names
 
     @cached_property
@@ -196,6 +197,15 @@ class TraceSubject(Subject):
     ) -> Int[Tensor, " rows"]:
         check_way(how, self)
         return decisions_after(self.trace, gone)[rows]
+
+
+def units_at(trace: Trace, instance: int, positions: Sequence[int]) -> list[int]:
+    """Where the units at these positions of an instance lie in the flat arrays."""
+    start, units = int(trace.offsets[instance]), int(trace.lengths[instance])
+    wrong = [position for position in positions if not 0 <= position < units]
+    if wrong:
+        raise InputError(f"Instance {instance} has the positions 0 to {units - 1}; {wrong[0]} is none of them.")
+    return [start + position for position in positions]
 
 
 def exact_decision(trace: Trace, instance: int, erased: Bool[Tensor, " units"]) -> int:

@@ -114,22 +114,39 @@ class Moment:
         return self.embedding_slopes @ self.parameters.to_embedding(self.parameters.readout_weight).T
 
     @cached_property
+    def embedding_flow(self) -> Float[Tensor, "vocab features"]:
+        """−∂ℓ/∂e = Mᵀ(Wᵀπ(e) + ρ(e) ∂a_e/∂h_e) / m (Eqs. 13, 59, 66, 78).
+
+        Differs from the paper, here and below: 66–68 are printed for one position of one document (m = 1); here they
+        are summed over occurrences. Affine and additive together, and both for K classes, follow the same way.
+        """
+        through_readout = self.pi @ self.parameters.to_embedding(self.parameters.readout_weight)
+        through_scores = self.rho[:, None] * self.embedding_slopes / self.parameters.score_scale
+        return (through_readout + through_scores) / len(self)
+
+    @cached_property
+    def readout_flow(self) -> Float[Tensor, "outputs hidden"]:
+        """−∂ℓ/∂W = Σ_t g_t h_tᵀ / m = Σ_e π(e) h_eᵀ / m (Eqs. 14, 79)."""
+        return self.pi.T @ self.tokens.hidden / len(self)
+
+    @cached_property
+    def context_flow(self) -> Float[Tensor, " context"]:
+        """−∂ℓ/∂V = Σ_e ρ(e) φ(h_e) / (mλ) (Eqs. 23, 60, 67, 80)."""
+        return (self.rho @ self.tokens.features) / (len(self) * self.parameters.score_scale)
+
+    @cached_property
+    def projection_flow(self) -> Float[Tensor, "context hidden"]:
+        """−∂ℓ/∂Mᵃ = Σ_e ρ(e) u_e h_eᵀ / (mλ) (Eq. 68), for additive scores."""
+        assert self.tokens.gates is not None
+        summed = _outer_sum(self.tokens.gates, self.rho, self.tokens.hidden)
+        return summed / (len(self) * self.parameters.score_scale)
+
+    @cached_property
     def encoder_flows(self) -> tuple[Float[Tensor, "hidden features"], Float[Tensor, "outputs features"]]:
         """P = Σ_e ρ(e) ∂a_e/∂h_e eᵀ / m and R = Σ_e π(e) eᵀ / m: −∂ℓ/∂M = P + WᵀR (Eq. 61)."""
         embedding, share = self.parameters.embedding, 1 / len(self)
         through_scores = _outer_sum(self.tokens.slopes, self.rho, embedding) / self.parameters.score_scale
         return through_scores * share, self.pi.T @ embedding * share
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gradients:
-    """∂ℓ/∂θ for every parameter that the model has."""
-
-    embedding: Float[Tensor, "vocab features"]
-    context_vector: Float[Tensor, " context"]
-    readout_weight: Float[Tensor, "outputs hidden"]
-    encoder: Float[Tensor, "hidden features"] | None
-    projection: Float[Tensor, "context hidden"] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,15 +177,8 @@ def observe(parameters: Parameters, documents: Documents) -> Moment:
     attention = tokens.features @ parameters.context_vector / parameters.score_scale
     polarity = tokens.hidden @ parameters.readout_weight.T
     pi, rho, losses = occurrence_sums(attention, polarity, documents)
-    return Moment(
-        parameters=parameters,
-        tokens=tokens,
-        attention_scores=attention,
-        polarity_scores=polarity,
-        pi=pi,
-        rho=rho,
-        losses=losses,
-    )
+    scores = {"attention_scores": attention, "polarity_scores": polarity}
+    return Moment(parameters=parameters, tokens=tokens, **scores, pi=pi, rho=rho, losses=losses)
 
 
 def see_tokens(parameters: Parameters) -> TokenStates:
@@ -219,53 +229,6 @@ def output_pulls(
     return pulls, F.cross_entropy(outputs, labels, reduction="none")
 
 
-def closed_form_gradients(moment: Moment) -> Gradients:
-    """∂ℓ/∂θ of all parameters: Eqs. 13, 14, 23 (dot), 59–61 (affine), 66–68 (additive), 78–80 (K classes).
-
-    Differs from the paper: 66–68 are printed for one position of one document (m = 1); here they are summed over
-    occurrences and divided by m. Affine and additive together, and both for K classes, follow the same way.
-    """
-    parameters = moment.parameters
-    return Gradients(
-        embedding=embedding_gradient(moment),
-        context_vector=context_gradient(moment),
-        readout_weight=readout_gradient(moment),
-        encoder=None if parameters.encoder is None else encoder_gradient(moment),
-        projection=None if parameters.projection is None else projection_gradient(moment),
-    )
-
-
-def embedding_gradient(moment: Moment) -> Float[Tensor, "vocab features"]:
-    """∂ℓ/∂e = −Mᵀ(Wᵀπ(e) + ρ(e) ∂a_e/∂h_e) / m (Eqs. 13, 59, 66, 78)."""
-    parameters = moment.parameters
-    through_readout = moment.pi @ parameters.to_embedding(parameters.readout_weight)
-    return -(through_readout + moment.rho[:, None] * moment.embedding_slopes / parameters.score_scale) / len(moment)
-
-
-def readout_gradient(moment: Moment) -> Float[Tensor, "outputs hidden"]:
-    """∂ℓ/∂W = −Σ_t g_t h_tᵀ / m = −Σ_e π(e) h_eᵀ / m (Eqs. 14, 79)."""
-    return -(moment.pi.T @ moment.tokens.hidden) / len(moment)
-
-
-def context_gradient(moment: Moment) -> Float[Tensor, " context"]:
-    """∂ℓ/∂V = −Σ_e ρ(e) φ(h_e) / (mλ) (Eqs. 23, 60, 67, 80)."""
-    return -(moment.rho @ moment.tokens.features) / (len(moment) * moment.parameters.score_scale)
-
-
-def encoder_gradient(moment: Moment) -> Float[Tensor, "hidden features"]:
-    """∂ℓ/∂M = −Σ_e (Wᵀπ(e) + ρ(e) ∂a_e/∂h_e) eᵀ / m (Eq. 61)."""
-    through_scores, through_readout = moment.encoder_flows
-    return -(through_scores + moment.parameters.readout_weight.T @ through_readout)
-
-
-def projection_gradient(moment: Moment) -> Float[Tensor, "context hidden"]:
-    """∂ℓ/∂Mᵃ = −Σ_e ρ(e) u_e h_eᵀ / (mλ) (Eq. 68)."""
-    tokens = moment.tokens
-    assert tokens.gates is not None
-    summed = _outer_sum(tokens.gates, moment.rho, tokens.hidden)
-    return -summed / (len(moment) * moment.parameters.score_scale)
-
-
 def flow_of(moment: Moment) -> Flow:
     """All terms of ds_e/dτ and da_e/dτ for every token of the vocabulary."""
     return Flow(
@@ -291,7 +254,7 @@ def polarity_terms(moment: Moment) -> dict[str, Float[Tensor, "vocab outputs"]]:
     terms = {
         "A": moment.rho[:, None] * moment.alignment / (len(moment) * parameters.score_scale),
         "B": moment.pi @ (readout @ readout.T) / len(moment),
-        "C": moment.tokens.hidden @ -readout_gradient(moment).T,
+        "C": moment.tokens.hidden @ moment.readout_flow.T,
     }
     if parameters.encoder is not None:
         weight = parameters.readout_weight
@@ -319,7 +282,7 @@ def attention_terms(moment: Moment) -> dict[str, Float[Tensor, " vocab"]]:
     terms = {
         "D": (moment.pi * moment.alignment).sum(1) / (len(moment) * scale),
         "E": moment.rho * torch.linalg.vector_norm(moment.embedding_slopes, dim=1).square() / (len(moment) * scale**2),
-        "F": tokens.features @ -context_gradient(moment) / scale,
+        "F": tokens.features @ moment.context_flow / scale,
     }
     if parameters.encoder is not None:
         through_scores, through_readout = moment.encoder_flows
@@ -327,8 +290,31 @@ def attention_terms(moment: Moment) -> dict[str, Float[Tensor, " vocab"]]:
         terms["D_encoder"] = (reached * (tokens.slopes @ parameters.readout_weight.T)).sum(1) / scale
         terms["E_encoder"] = _bilinear(tokens.slopes, through_scores, parameters.embedding) / scale
     if tokens.gates is not None:
-        terms["E_projection"] = _bilinear(tokens.gates, -projection_gradient(moment), tokens.hidden) / scale
+        terms["E_projection"] = _bilinear(tokens.gates, moment.projection_flow, tokens.hidden) / scale
     return terms
+
+
+def dot_products(vectors: Float[Tensor, "vocab features"], pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
+    """Ω_ik = e_iᵀe_k of chosen tokens (supplement B); of hidden vectors for the affine model's figure 8b."""
+    return (vectors[pairs[:, 0]] * vectors[pairs[:, 1]]).sum(1)
+
+
+def dot_product_terms(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Float[Tensor, " pairs"]]:
+    """dΩ_ik/dτ = −(∂ℓ/∂e_i)ᵀe_k − (∂ℓ/∂e_k)ᵀe_i = A + B (Eq. 43), each the sum of both directions of Eq. 44,
+
+        A_ik = ρ(e_i) a_k / m      B_ik = π(e_i)ᵀs_k / m
+
+    with (∂a_i/∂h_i)ᵀh_k in the place of a_k for additive scores. B alone is Eq. 46, the rate for large λ.
+
+    Differs from the paper: in Eq. 44 the A term is divided by λ once more although a_k already is; 45 and 46 lack 1/m.
+    """
+    first, second = pairs.unbind(1)
+    directions = ((first, second), (second, first))
+    slopes = moment.tokens.slopes.expand(len(moment.rho), -1)
+    hidden, scale = moment.tokens.hidden, moment.parameters.score_scale
+    a = sum_of([moment.rho[i] * (slopes[i] * hidden[k]).sum(1) for i, k in directions]) / scale
+    b = sum_of([(moment.pi[i] * moment.polarity_scores[k]).sum(1) for i, k in directions])
+    return {"A": a / len(moment), "B": b / len(moment)}
 
 
 def linearised(moment: Moment) -> Moment:

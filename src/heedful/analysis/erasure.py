@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis import loops
+from heedful.analysis import erasure_loops
 from heedful.analysis.blocks import Block, each, one_thread, shares_of_rows
 from heedful.analysis.decisions import (
     EPSILON,
@@ -30,7 +30,9 @@ from heedful.analysis.decisions import (
     rounding,
     settled,
     unit_scale,
+    units_at,
     weight_powers,
+    wide,
 )
 from heedful.analysis.rankings import Ranking, ranked, ranked_units, ranking
 from heedful.errors import InputError
@@ -52,15 +54,11 @@ class Flips:
 def erase(trace: Trace, instance: int, positions: Sequence[int]) -> Float[Tensor, " classes"]:
     """The logits of one instance after the units at these positions were erased and the rest renormalised."""
     where = trace.instance(instance)
-    units = where.stop - where.start
-    wrong = [position for position in positions if not 0 <= position < units]
-    if wrong:
-        raise InputError(f"Instance {instance} has the positions 0 to {units - 1}; {wrong[0]} is none of them.")
-    remaining = sorted(set(range(units)) - set(positions))
-    scores = trace.attention_scores[where][remaining]
+    remaining = sorted({*range(where.start, where.stop)} - {*units_at(trace, instance, positions)})
+    scores = trace.attention_scores[remaining]
     if not (scores > -torch.inf).any():
         return trace.bias.clone()
-    return trace.bias + scores.softmax(0) @ trace.polarity_scores[where][remaining]
+    return trace.bias + scores.softmax(0) @ trace.polarity_scores[remaining]
 
 
 @one_thread()
@@ -143,20 +141,16 @@ def _flips_of(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> F
 
 def _summed_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> tuple[Flips, Bool[Tensor, " rows"]]:
     """The first flip of every row of an order, and where rounding could decide; by sums of α_i (z_ik + b_k)."""
-    rows = len(order)
-    found = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows), np.empty(rows, np.bool_)
-    lengths = trace.lengths[block.rows]
+    size, lengths, scale = len(order), trace.lengths[block.rows], unit_scale(trace)
+    found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size), np.empty(size, np.bool_)
     doubts = rounding(lengths) * magnitude(trace)
-    scale, own = unit_scale(trace), (order, trace.offsets[block.rows], lengths, decisions(trace)[block.rows])
-    limits = (doubts * scale, (reaches(trace)[block.rows] + doubts) * scale)
-    shared = (trace.attention_weights, trace.polarity_scores, trace.bias)
-    loops.first_flips(
-        *(tensor.numpy(force=True) for tensor in (*own, *limits)),
-        *weight_powers(trace),
-        *(tensor.numpy(force=True) for tensor in shared),
-        scale,
-        *found,
+    limits = doubts * scale, (reaches(trace)[block.rows] + doubts) * scale
+    own = order, trace.offsets[block.rows], lengths, decisions(trace)[block.rows], wide(trace)[block.rows], *limits
+    rows = tuple(tensor.numpy(force=True) for tensor in own)
+    weights, polarity, bias = (
+        tensor.numpy(force=True) for tensor in (trace.attention_weights, trace.polarity_scores, trace.bias)
     )
+    erasure_loops.first_flips(rows, (*weight_powers(trace), weights, polarity), (bias, scale), found)
     erased, flipped_to, mass, doubtful = (torch.from_numpy(array).to(order.device) for array in found)
     return Flips(erased=erased, flipped_to=flipped_to, mass=mass), doubtful
 
@@ -169,7 +163,7 @@ def reaches(trace: Trace) -> Float[Tensor, " instances"]:
     offsets, polarity, bias, chosen = (tensor.numpy(force=True) for tensor in arrays)
 
     def fill(some: slice) -> None:
-        loops.reaches(offsets[some.start : some.stop + 1], polarity, bias, chosen[some], found[some])
+        erasure_loops.reaches(offsets[some.start : some.stop + 1], polarity, bias, chosen[some], found[some])
 
     each(fill, shares_of_rows(len(trace), len(polarity)))
     return torch.from_numpy(found).to(trace.offsets.device)

@@ -6,15 +6,13 @@ the most negative c_i^k first. O(K n log n) per instance. Serrano & Smith 2019, 
 prohibitive; it is not.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from heedful.analysis import loops
+from heedful.analysis import erasure_loops
 from heedful.analysis.blocks import each, one_thread, shares_of_rows
 from heedful.analysis.decisions import (
     EPSILON,
@@ -25,9 +23,10 @@ from heedful.analysis.decisions import (
     magnitude,
     rounding,
     unit_scale,
+    units_at,
     weight_powers,
+    wide,
 )
-from heedful.errors import InputError
 from heedful.traces import Trace
 
 FUZZ = 16 * EPSILON
@@ -101,7 +100,7 @@ def verify_flip(trace: Trace, table: pd.DataFrame) -> pd.DataFrame:
     claims = list(zip(table["instance"], table["erased"], table["positions"], table["flipped_to"], strict=True))
     for instance, _, positions, _ in claims:
         if positions is not None:
-            erased[_units_at(trace, int(instance), positions)] = True
+            erased[units_at(trace, int(instance), positions)] = True
     before, after = decisions(trace).tolist(), decisions_after(trace, erased).tolist()
     holds = [
         None
@@ -112,38 +111,30 @@ def verify_flip(trace: Trace, table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"instance": table["instance"].to_numpy(), "holds": pd.array(holds, dtype="boolean")})
 
 
-def _units_at(trace: Trace, instance: int, positions: Sequence[int]) -> list[int]:
-    start, units = int(trace.offsets[instance]), int(trace.lengths[instance])
-    wrong = [position for position in positions if not 0 <= position < units]
-    if wrong:
-        raise InputError(f"Instance {instance} has the positions 0 to {units - 1}; {wrong[0]} is none of them.")
-    return [start + position for position in positions]
-
-
 def minimum_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], Int[Tensor, " instances"]]:
     """The units of a minimum flip set of every instance, none where nothing flips; and the class after the erasure."""
     erased, doubtful, after = _summed_sets(trace)
     for instance in doubtful:
         erased[_exact_minimum(trace, instance)] = True
-    unknown = after == loops.UNKNOWN
+    unknown = after == erasure_loops.UNKNOWN
     return erased, torch.where(unknown, decisions_after(trace, erased), after) if unknown.any() else after
 
 
 def _summed_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], list[int], Int[Tensor, " instances"]]:
     """The minimum sets by floating point, the instances that it leaves doubtful, and the classes after the erasure."""
-    rows, scale = np.arange(len(trace)), unit_scale(trace)
-    limits = decisions(trace), 4 * rounding(trace.lengths), rounding(trace.lengths) * magnitude(trace) * scale
-    offsets, polarity, bias, *own = (
-        tensor.numpy(force=True) for tensor in (trace.offsets, trace.polarity_scores, trace.bias, *limits)
+    scale, sums = unit_scale(trace), rounding(trace.lengths)
+    limits = decisions(trace), wide(trace), 4 * sums, sums * magnitude(trace) * scale
+    own = [tensor.numpy(force=True) for tensor in limits]
+    offsets, polarity, bias = (
+        tensor.numpy(force=True) for tensor in (trace.offsets, trace.polarity_scores, trace.bias)
     )
-    weights, fuzz = weight_powers(trace), FUZZ * magnitude(trace) * scale
+    fuzz = FUZZ * magnitude(trace) * scale
     marks, doubtful = np.zeros(len(polarity), np.bool_), np.zeros(len(trace), np.bool_)
-    after = np.full(len(trace), loops.UNKNOWN)
+    after, powers = np.full(len(trace), erasure_loops.UNKNOWN), weight_powers(trace)
 
     def mark(some: slice) -> None:
-        results = marks, doubtful[some], after[some]
-        limited = (array[some] for array in own)
-        loops.minimum_sets(offsets, rows[some], *limited, fuzz, *weights, polarity, bias, scale, *results)
+        rows = (offsets[some.start : some.stop + 1], *(array[some] for array in own))
+        erasure_loops.minimum_sets(rows, (*powers, polarity, marks), (bias, scale, fuzz), (doubtful[some], after[some]))
 
     each(mark, shares_of_rows(len(trace), len(marks)))
     erased, classes = (torch.from_numpy(array).to(trace.offsets.device) for array in (marks, after))

@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.analysis import loops
+from heedful.analysis import erasure_loops
 from heedful.analysis.blocks import Block, each, shares_of_rows
 from heedful.analysis.decisions import EPSILON, all_blocks, decisions, exact_terms, logits, once_per_trace, wide
 from heedful.errors import UnknownName
 from heedful.traces import Trace
 
-Factor = Callable[[Trace, np.random.Generator], Float[Tensor, " units"]]
+Factor = Callable[[Trace], Float[Tensor, " units"]]
 
 PAPERS = ("attention", "gradient", "product", "random")
 """The rankings of Serrano & Smith 2019."""
@@ -31,30 +31,43 @@ SURE = -70.0
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """importance_i = factor_i α_i where the ranking is `weighted`, else factor_i; `chance` gives several orders."""
+    """importance_i = factor_i α_i where the ranking is `weighted`, else factor_i; without a factor it is chance."""
 
     name: str
-    factor: Factor
+    factor: Factor | None = None
     weighted: bool = False
-    chance: bool = False
     direction: Factor | None = None
     """The factor times a positive number for each instance, where the factor itself underflows."""
     exact: Callable[[Trace, Float[Tensor, " units"], Float[Tensor, " units"]], Float[Tensor, " units"]] | None = None
     """From keys and factors to keys with rounding undone."""
 
+    @property
+    def chance(self) -> bool:
+        """Whether numbers are drawn, so that there are several orders."""
+        return self.factor is None
+
     def importance(self, trace: Trace, *, seed: int = 0, order: int = 0) -> Float[Tensor, " units"]:
         """One number per unit, the larger the sooner erased."""
-        factor = self.factor(trace, np.random.default_rng([seed, order]))
+        return self._times_weight(trace, _drawn(trace, seed, order) if self.factor is None else self.factor(trace))
+
+    def _times_weight(self, trace: Trace, factor: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
         return factor * trace.attention_weights if self.weighted else factor
 
     def keys(self, trace: Trace, *, seed: int = 0, order: int = 0) -> Float[Tensor, " units"]:
         """Numbers in the order of the importances, told apart even where the weights underflow."""
-        factor = (self.direction or self.factor)(trace, np.random.default_rng([seed, order]))
-        keys = factor * trace.attention_weights if self.weighted else factor
+        towards = self.direction or self.factor
+        factor = _drawn(trace, seed, order) if towards is None else towards(trace)
+        keys = self._times_weight(trace, factor)
         if self.weighted and wide(trace).any():
             underflow = wide(trace)[trace.segments]
             keys[underflow] = _ranks(factor[underflow], trace.attention_scores[underflow])
         return keys if self.exact is None else self.exact(trace, keys, factor)
+
+
+def _drawn(trace: Trace, seed: int, order: int) -> Float[Tensor, " units"]:
+    """Uniform numbers."""
+    drawn = np.random.default_rng([seed, order]).random(len(trace.attention_weights))
+    return torch.from_numpy(drawn).to(trace.attention_weights.device)
 
 
 def _ranks(factor: Float[Tensor, " some"], scores: Float[Tensor, " some"]) -> Float[Tensor, " some"]:
@@ -64,11 +77,6 @@ def _ranks(factor: Float[Tensor, " some"], scores: Float[Tensor, " some"]) -> Fl
     pairs = torch.stack([signs, signs * sizes.where(signs != 0, 0)], 1)
     places: Tensor = pairs.unique(dim=0, return_inverse=True)[1]
     return places.to(factor.dtype)
-
-
-def _attention(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
-    """α_i"""
-    return torch.ones_like(trace.attention_weights)
 
 
 @once_per_trace
@@ -90,7 +98,7 @@ def _differences(trace: Trace, shares: Float[Tensor, "instances classes"]) -> Fl
     )
 
     def fill(some: slice) -> None:
-        loops.gradients(offsets[some.start : some.stop + 1], polarity, *(array[some] for array in own), found)
+        erasure_loops.gradients(offsets[some.start : some.stop + 1], polarity, *(array[some] for array in own), found)
 
     each(fill, shares_of_rows(len(trace), len(found)))
     return torch.from_numpy(found).to(shares.device)
@@ -106,28 +114,13 @@ def gradient_directions(trace: Trace) -> Float[Tensor, " units"]:
     return torch.where(sure[trace.segments], _differences(trace, others.softmax(1)), attention_gradients(trace))
 
 
-def _gradient(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
-    """∂d/∂α_i"""
-    return attention_gradients(trace)
-
-
-def _direction(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
-    """∂d/∂α_i but for a positive factor of the instance"""
-    return gradient_directions(trace)
-
-
-def _random(trace: Trace, generator: np.random.Generator) -> Float[Tensor, " units"]:
-    """Uniform numbers."""
-    return torch.from_numpy(generator.random(len(trace.attention_weights))).to(trace.attention_weights.device)
-
-
-def _polarity(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
+def _polarity(trace: Trace) -> Float[Tensor, " units"]:
     """z_iy − mean over k ≠ y of z_ik"""
     differences = _polarity_of(trace, decisions(trace))[:, None] - trace.polarity_scores
     return differences.sum(1) / (len(trace.bias) - 1)
 
 
-def _margin(trace: Trace, _: np.random.Generator) -> Float[Tensor, " units"]:
+def _margin(trace: Trace) -> Float[Tensor, " units"]:
     """z_iy − z_ik + b_y − b_k with k the runner-up"""
     chosen, second = decisions(trace), runners_up(trace)
     differences = _polarity_of(trace, chosen) - _polarity_of(trace, second)
@@ -180,10 +173,10 @@ def _polarity_of(trace: Trace, classes: Int[Tensor, " instances"]) -> Float[Tens
 RANKINGS = {
     ranking.name: ranking
     for ranking in (
-        Ranking(name="attention", factor=_attention, weighted=True),
-        Ranking(name="gradient", factor=_gradient, direction=_direction),
-        Ranking(name="product", factor=_gradient, direction=_direction, weighted=True),
-        Ranking(name="random", factor=_random, chance=True),
+        Ranking(name="attention", factor=lambda trace: torch.ones_like(trace.attention_weights), weighted=True),
+        Ranking(name="gradient", factor=attention_gradients, direction=gradient_directions),
+        Ranking(name="product", factor=attention_gradients, direction=gradient_directions, weighted=True),
+        Ranking(name="random"),
         Ranking(name="polarity", factor=_polarity),
         Ranking(name="margin", factor=_margin, weighted=True, exact=_exact_margins),
     )
@@ -228,9 +221,9 @@ def ranked_units(block: Block, keys: Float[Tensor, " units"], *, reverse: bool =
     found, lengths = keys.numpy(force=True), block.inside.sum(1).numpy(force=True)
     units, order = block.units.numpy(force=True), np.empty(block.units.shape, np.int64)
     packed, spoiled = np.empty_like(order), np.zeros(len(order), np.bool_)
-    low = loops.pack(found, units, lengths, found.view(np.int64), reverse, packed)
+    low = erasure_loops.pack(found, units, lengths, found.view(np.int64), reverse, packed)
     packed.sort(axis=1)
-    loops.unpack(packed, low, found, units, lengths, order, spoiled)
+    erasure_loops.unpack(packed, low, found, units, lengths, order, spoiled)
     for row in np.flatnonzero(spoiled):
         inside = units[row, : lengths[row]]
         order[row, : lengths[row]] = inside[np.argsort(found[inside] if reverse else -found[inside], kind="stable")]

@@ -157,7 +157,7 @@ def group_measures(tokens: pd.DataFrame) -> Mapping[str, Estimate | None]:
         "separation": separation(tokens),
         "signs": sign_share(tokens),
         "parting": area_estimate(*_sides(tokens, "attention")),
-        "magnitude": _magnitude(tokens),
+        "magnitude": magnitude(tokens),
         "asymmetry": _asymmetry(tokens),
     }
 
@@ -195,7 +195,7 @@ def _relative_sum(positive: Numbers, negative: Numbers) -> float:
     return float((positive.mean() + negative.mean()) / whole) if whole else 0.0
 
 
-def _magnitude(tokens: pd.DataFrame) -> Estimate | None:
+def magnitude(tokens: pd.DataFrame) -> Estimate | None:
     """Mean |s| of polar tokens; with more classes the own score less the mean of the others."""
     rows = polar(tokens)
     if rows.empty:

@@ -1,16 +1,14 @@
-"""How every picture looks, and how it is saved.
+"""How every picture looks: colours, lines and letters, and the parts that pictures share.
 
 Colours are Okabe and Ito's and three dark ones, safe for colour-blind readers. There are seven for classes; of more
 classes the next seven have the same colours with another marker, line and hatching, and so on.
 """
 
 import math
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -19,8 +17,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike
-
-from heedful.files import replacing
 
 Marker = Literal["o", "^", "s", "D", "v", "P", "X"]
 Line = Literal["-", "--", "-.", ":"] | tuple[int, tuple[int, ...]]
@@ -46,7 +42,6 @@ HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "++++", "oooo")
 SOFT, SHADE = "#5b6675", "#9A9A9A"
 """Of small print, and of lines to compare with."""
 
-FORMATS = ("svg", "pdf", "png")
 
 _RULES: dict[Any, Any] = {
     "figure.dpi": 110,
@@ -124,7 +119,7 @@ def remark(axis: Axes, words: str) -> None:
 
 
 def scatter(
-    axis: Axes, x: ArrayLike, y: ArrayLike, look: Look, *, alpha: float, size: float = 9, label: str | None = None
+    axis: Axes, x: ArrayLike, y: ArrayLike, look: Look, *, alpha: float, size: float = 9.0, label: str | None = None
 ) -> None:
     """Points of one group, as a picture within the drawing: there may be very many."""
     axis.scatter(
@@ -178,34 +173,3 @@ def class_look(number: int) -> Look:
     turn, place = divmod(number, len(CLASS_COLOURS))
     kind = turn % len(MARKERS)
     return Look(colour=CLASS_COLOURS[place], turn=turn, line=LINES[kind], marker=MARKERS[kind], hatch=HATCHES[kind])
-
-
-def save_figure(figure: Canvas, stem: Path) -> list[Path]:
-    """The figure as SVG, PDF and PNG beside each other."""
-    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in FORMATS]
-    with house_style(), _laid_out(figure):
-        for path, kind in zip(paths, FORMATS, strict=True):
-            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-            with replacing(path) as temporary:
-                figure.savefig(temporary, format=kind, metadata=metadata)
-    return paths
-
-
-@contextmanager
-def _laid_out(figure: Canvas) -> Iterator[None]:
-    """Find the places of all parts once, not again for each file: that takes as long as drawing them."""
-    engine = figure.get_layout_engine()
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    try:
-        yield
-    finally:
-        figure.set_layout_engine(engine)
-
-
-def inline_svg(path: Path) -> str:
-    """A saved SVG as an element that can stand in a page, beside others: without addresses, its names its own."""
-    text = path.read_text(encoding="utf-8")
-    element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    element = re.sub(r' xmlns(:\w+)?="[^"]*"', "", element)
-    return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{path.stem}-", element)

@@ -203,7 +203,7 @@ def _draw_points(axis: Axes, panel: ScorePanel, looks: Mapping[str, style.Look])
     for group in groups:
         some = rows[rows["group"] == group]
         alpha = float(np.clip(400 / len(some), 0.25, 0.7))
-        style.scatter(axis, some["rank"], some[panel.column], looks[group], alpha=alpha, size=8)
+        style.scatter(axis, some["rank"], some[panel.column], looks[group], alpha=alpha, size=8.0)
     style.zero_line(axis)
     _label_by_rank(axis, panel.column)
     axis.set_title(panel.title, pad=16)

@@ -76,6 +76,8 @@ class Output:
 class Classifier(nn.Module, ABC):
     """Embeddings, one or more levels of encoder and attention, and an affine readout of the last document vector."""
 
+    hierarchical: bool
+    """Whether the units of the final attention are sentences."""
     encoder: Encoder
     """The encoder below the final attention."""
     attention: Attention
@@ -108,14 +110,9 @@ class Classifier(nn.Module, ABC):
         """The units of the final attention, with the scores that it gives them. A generator draws dropout masks."""
 
     @property
-    @abstractmethod
     def contextual(self) -> bool:
         """Whether a unit's hidden vector depends on its neighbours."""
-
-    @property
-    def hierarchical(self) -> bool:
-        """Whether the units of the final attention are sentences."""
-        return self.settings.structure == "hierarchical"
+        return self.hierarchical or self.encoder.contextual
 
     @property
     def classes(self) -> int:
@@ -124,7 +121,7 @@ class Classifier(nn.Module, ABC):
     def forward(
         self, batch: Batch, generator: torch.Generator | None = None, *, weights: Trace | None = None
     ) -> Output:
-        """Logits of each document, and its attention. Those of a trace that is given take the place of its own.
+        """Logits and attention of each document; with `weights`, the attention of another trace of these documents.
 
         A generator draws dropout masks, of words, sentences, documents and logits in this order; without one nothing is
         dropped.
@@ -249,45 +246,40 @@ class Classifier(nn.Module, ABC):
         )
 
     def __repr__(self) -> str:
-        settings, interface = self.settings, self.interface
+        facts, settings = self._facts(), self.settings
         kind = f"attention={settings.attention}, encoder={settings.encoder}, λ={settings.score_scale:g}"
-        size = f"{counted(len(interface.vocabulary), 'token')}, classes {listed(interface.class_names)}"
-        return f"{type(self).__name__}({kind}{self._imposed()}, {size}; {self._training()})"
+        known = f"{facts['vocabulary']}, classes {facts['classes']}"
+        return f"{type(self).__name__}({kind}{self._imposed()}, {known}; {facts['training']})"
 
     def _repr_html_(self) -> str:
-        settings, interface = self.settings, self.interface
-        facts = {
+        return panel(type(self).__name__, pairs(self._facts()))
+
+    def _facts(self) -> dict[str, str]:
+        settings, scores = self.settings, list(self.history.get("dev_accuracy", ()))
+        trained = f"{counted(len(scores), 'epoch')}, best dev accuracy {max(scores, default=0):.3f}"
+        return {
             "attention": f"{settings.attention}, λ = {settings.score_scale:g}{self._imposed()}",
             "encoder": settings.encoder,
             "sizes": f"embedding {settings.embedding_size}, hidden {self.encoder.size}",
             "dropout": f"{settings.dropout:g}",
-            "vocabulary": counted(len(interface.vocabulary), "token"),
-            "classes": listed(interface.class_names),
+            "vocabulary": counted(len(self.interface.vocabulary), "token"),
+            "classes": listed(self.interface.class_names),
             "parameters": f"{sum(p.numel() for p in self.parameters() if p.requires_grad):,}",
-            "training": self._training(),
+            "training": trained if len(scores) else "no history of training",
         }
-        return panel(type(self).__name__, pairs(facts))
 
     def _imposed(self) -> str:
         kind = self.settings.attention_weights
         return "" if kind == "learned" else f", {kind} weights"
 
-    def _training(self) -> str:
-        """How long it was trained, and how well it did at best."""
-        if "dev_accuracy" not in self.history or self.history.empty:
-            return "no history of training"
-        return f"{counted(len(self.history), 'epoch')}, best dev accuracy {self.history['dev_accuracy'].max():.3f}"
-
 
 class FlatClassifier(Classifier):
     """Attention over the words of a document: DP, DP-A, DP-L, AD of Sun & Lu 2020, FLAN of Serrano & Smith 2019."""
 
+    hierarchical = False
+
     def _build_levels(self, generator: torch.Generator) -> None:
         self.encoder, self.attention = self._level(self.settings.embedding_size, generator)
-
-    @property
-    def contextual(self) -> bool:
-        return self.encoder.contextual
 
     def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         embedded, index = self._embed(batch, generator, apart=self.contextual)
@@ -298,13 +290,11 @@ class FlatClassifier(Classifier):
 class HierarchicalClassifier(Classifier):
     """Attention over the words of each sentence, then over the sentences (HAN: Yang et al. 2016)."""
 
+    hierarchical = True
+
     def _build_levels(self, generator: torch.Generator) -> None:
         self.word_encoder, self.word_attention = self._level(self.settings.embedding_size, generator)
         self.encoder, self.attention = self._level(self.word_encoder.size, generator)
-
-    @property
-    def contextual(self) -> bool:
-        return True
 
     def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         sentences = drop(self.word_units(batch, generator).pooled(), self.settings.sentence_dropout, generator)
@@ -326,16 +316,12 @@ class HierarchicalClassifier(Classifier):
 def _scores_of(
     trace: Trace, instances: Int[Tensor, " documents"], offsets: Int[Tensor, " bounds"]
 ) -> Float[Tensor, " units"]:
-    """The attention scores of some instances of a trace, whose units must be those that begin at these offsets."""
-    rows, units = instances.cpu(), lengths_of(offsets).cpu()
-    if int(rows.max()) >= len(trace):
-        raise InputError(f"The trace has {counted(len(trace), 'instance')}, none with number {int(rows.max())}.")
-    wrong = (trace.lengths[rows] != units).nonzero()
-    if len(wrong):
-        first = int(wrong[0])
+    """The attention scores of some instances of a trace, whose units begin at these offsets."""
+    rows = instances.cpu()
+    if int(rows.max()) >= len(trace) or not torch.equal(trace.lengths[rows], lengths_of(offsets).cpu()):
         raise InputError(
-            f"The trace whose weights are taken must be of the same units; instance {int(rows[first])} has "
-            f"{int(trace.lengths[rows[first]])} there and {int(units[first])} here."
+            f"Weights are taken from a trace of the same units of the same texts; this one is {trace!r}. Trace the "
+            "texts that are read here with the model whose weights are wanted."
         )
     return trace.attention_scores[positions_of(trace.offsets, rows)].to(offsets.device)
 

@@ -4,10 +4,12 @@ The terms and their equations are in `heedful.analysis.dynamics`. All is compute
 float64 copies of the parameters.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
@@ -17,12 +19,14 @@ from heedful.analysis.dynamics import (
     Documents,
     Moment,
     Parameters,
+    dot_product_terms,
+    dot_products,
     flow_of,
     observe,
     sum_of,
     summary,
 )
-from heedful.analysis.pairs import dot_product_terms, dot_products, pair_kinds, sample_pairs
+from heedful.analysis.flips import in_front
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.errors import ConfigError, InputError
 from heedful.files import write_table
@@ -33,6 +37,9 @@ from heedful.training.events import Event, StepDone
 
 Columns = dict[str, Float[Tensor, " vocab"]]
 Pairs = int | Sequence[tuple[str, str]]
+Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+SHORT_NAMES: Mapping[str, str] = {"positive": "pos", "negative": "neg", "neutral": "neu"}
 
 
 def flow_terms(model: Classifier, split: Split) -> pd.DataFrame:
@@ -176,7 +183,9 @@ class FlowRecorder:
             raise ConfigError(f"Recording happens every 1 or more steps, not every {every}.")
         self.corpus = corpus
         self.every = every
-        self.groups = list(groups if groups is not None else _printed_groups(corpus))
+        if groups is None:
+            groups = token_groups(training_counts(corpus), corpus.class_names, AS_PRINTED)
+        self.groups = list(groups)
         if len(self.groups) != len(corpus.vocabulary):
             raise InputError(f"Give one group per token: {len(corpus.vocabulary)} tokens, {len(self.groups)} groups.")
         self.keep_tokens = tokens
@@ -217,14 +226,13 @@ class FlowRecorder:
         `model`: loss, mean β, VᵀW, norms. `groups`: mean scores and terms of each group of tokens. `pairs`: Ω of each
         pair, its rate, and the rate for large λ (Eq. 46). `tokens`: scores and terms of each token, if they were kept.
         """
-        tables = {
-            "model": _joined(self.records, [pd.DataFrame([record.model]) for record in self.records]),
-            "groups": _joined(self.records, [self._group_table(record) for record in self.records]),
-            "pairs": _joined(self.records, [self._pair_table(record) for record in self.records]),
+        tables: dict[str, Callable[[Record], pd.DataFrame]] = {
+            "model": lambda record: pd.DataFrame([record.model]),
+            "groups": self._group_table,
+            "pairs": self._pair_table,
+            **({"tokens": self._token_table} if self.keep_tokens else {}),
         }
-        if self.keep_tokens:
-            tables["tokens"] = _joined(self.records, [self._token_table(record) for record in self.records])
-        return tables
+        return {name: _joined(self.records, table) for name, table in tables.items()}
 
     def save(self, folder: Path | str) -> None:
         """Write every table to <name>.parquet in a folder."""
@@ -232,10 +240,9 @@ class FlowRecorder:
             write_table(Path(folder) / f"{name}.parquet", table)
 
     def _group_table(self, record: Record) -> pd.DataFrame:
-        table = pd.DataFrame(record.groups.numpy(), columns=list(record.columns))
-        table.insert(0, "group", self._names)
-        table.insert(1, "tokens", [self.groups.count(name) for name in self._names])
-        return table
+        sizes = [self.groups.count(name) for name in self._names]
+        means = pd.DataFrame(record.groups.numpy(), columns=list(record.columns))
+        return in_front({"group": self._names, "tokens": sizes}, means)
 
     def _pair_table(self, record: Record) -> pd.DataFrame:
         names = self.corpus.vocabulary.tokens
@@ -245,27 +252,19 @@ class FlowRecorder:
 
     def _token_table(self, record: Record) -> pd.DataFrame:
         assert record.tokens is not None
-        table = pd.DataFrame(record.tokens.T.numpy(), columns=list(record.columns))
-        table.insert(0, "token", list(self.corpus.vocabulary.tokens))
-        table.insert(1, "group", self.groups)
-        return table
+        values = pd.DataFrame(record.tokens.T.numpy(), columns=list(record.columns))
+        return in_front({"token": list(self.corpus.vocabulary.tokens), "group": self.groups}, values)
 
 
-def _joined(records: Sequence[Record], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    for record, table in zip(records, tables, strict=True):
-        table.insert(0, "epoch", record.epoch)
-        table.insert(1, "step", record.step)
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+def _joined(records: Sequence[Record], table: Callable[[Record], pd.DataFrame]) -> pd.DataFrame:
+    """The tables of all records below each other, each with its epoch and step in front."""
+    parts = [in_front({"epoch": record.epoch, "step": record.step}, table(record)) for record in records]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def _model_numbers(moment: Moment, suffixes: Sequence[str]) -> dict[str, float]:
-    numbers = {}
-    for name, values in summary(moment).items():
-        if values.ndim == 0:
-            numbers[name] = float(values)
-        else:
-            numbers |= {f"{name}{suffix}": float(value) for suffix, value in zip(suffixes, values, strict=True)}
-    return numbers
+    columns = _spread({name: values[None] for name, values in summary(moment).items()}, suffixes)
+    return {name: float(value) for name, value in columns.items()}
 
 
 def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Float[Tensor, " pairs"]]:
@@ -273,10 +272,6 @@ def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, Fl
     terms = dot_product_terms(moment, there)
     omega = dot_products(moment.parameters.embedding, there)
     return {"omega": omega.cpu(), "rate": sum_of(terms.values()).cpu(), "rate_approximate": terms["B"].cpu()}
-
-
-def _printed_groups(corpus: Corpus) -> list[str]:
-    return token_groups(training_counts(corpus), corpus.class_names, AS_PRINTED)
 
 
 def _find_pairs(
@@ -290,6 +285,47 @@ def _find_pairs(
         -1, 2
     )
     return pair_kinds(groups, chosen), chosen
+
+
+def sample_pairs(groups: Sequence[str], count: int, seed: int) -> tuple[list[str], Int[Tensor, "pairs 2"]]:
+    """Up to `count` distinct pairs of distinct tokens for every two groups, and the kind of each.
+
+    `groups` has the group of each token. Tokens of the group `none` are left out.
+    """
+    array = np.array(groups, dtype=object)
+    members = {name: np.flatnonzero(array == name) for name in sorted(set(groups) - {"none"}, key=_rank)}
+    rng = np.random.default_rng(seed)
+    drawn: list[Places] = [np.zeros((0, 2), dtype=np.int64)]
+    for first, second in combinations_with_replacement(members, 2):
+        same = first == second
+        drawn.append((_within if same else _between)(members[first], members[second], count, rng))
+    pairs = torch.as_tensor(np.concatenate(drawn))
+    return pair_kinds(groups, pairs), pairs
+
+
+def pair_kinds(groups: Sequence[str], pairs: Int[Tensor, "pairs 2"]) -> list[str]:
+    """pos-pos, neg-neg, pos-neg, pos-neu, neg-neu or neu-neu; with more than two classes their names."""
+    named = [sorted((groups[first], groups[second]), key=_rank) for first, second in pairs.tolist()]
+    return ["-".join(SHORT_NAMES.get(name, name) for name in pair) for pair in named]
+
+
+def _between(first: Places, second: Places, count: int, rng: np.random.Generator) -> Places:
+    possible = len(first) * len(second)
+    numbers = rng.choice(possible, min(count, possible), replace=False)
+    return np.stack([first[numbers // len(second)], second[numbers % len(second)]], 1)
+
+
+def _within(members: Places, _same: Places, count: int, rng: np.random.Generator) -> Places:
+    """Number n stands for the pair (i, k), k < i, with n = i (i − 1) / 2 + k."""
+    possible = len(members) * (len(members) - 1) // 2
+    numbers = rng.choice(possible, min(count, possible), replace=False) if possible else np.zeros(0, dtype=np.int64)
+    larger = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
+    return np.stack([members[numbers - larger * (larger - 1) // 2], members[larger]], 1)
+
+
+def _rank(group: str) -> tuple[int, str]:
+    """Groups in the order of the paper: positive, negative (or the classes by name), neutral, none."""
+    return {"positive": 0, "negative": 1, "neutral": 3, "none": 4}.get(group, 2), group
 
 
 def _mean_matrix(groups: Sequence[str], names: Sequence[str]) -> Float[Tensor, "groups vocab"]:

@@ -51,7 +51,7 @@ class Reader(Subject):
         return cls(model=copy.deepcopy(model).double().eval(), split=split, traced=traced)
 
     @property
-    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def class_names(self) -> tuple[str, ...]:
         return self.traced.class_names
 
     @cached_property

@@ -15,8 +15,7 @@ from collections.abc import Mapping
 import pandas as pd
 import torch
 
-from heedful.analysis.dynamics import see_tokens
-from heedful.analysis.pairs import dot_products
+from heedful.analysis.dynamics import dot_products, see_tokens
 from heedful.analysis.tokens import NONE, token_groups, training_counts
 from heedful.config import RecordSettings
 from heedful.models.classifier import Classifier

@@ -97,16 +97,20 @@ def _unknown(corpus: Corpus, split: Split) -> Iterator[str]:
 
 
 def _serrano_lines(corpus: Corpus, meant: str) -> Iterator[Line]:
-    ours, paper = _measures(corpus), asdict(serrano2019.TABLE_1[meant])
+    ours, paper = (_cells(row, "{} ± {}") for row in (_measures(corpus), asdict(serrano2019.TABLE_1[meant])))
     counted = f"Counted in the first {FEW:,} training texts." if len(corpus.train) >= FEW else None
-    yield _line("words", _spread(ours, "words", 0), _spread(paper, "words", 0))
-    yield _line("sentences", _spread(ours, "sentences", 1), _spread(paper, "sentences", 1), counted)
-    for column, name in (("train + dev", "training"), ("test", "test"), ("classes", "classes")):
-        yield _line(column, f"{ours[name]:,}", f"{paper[name]:,}")
+    for name, value in ours.items():
+        column = "train + dev" if name == "training" else name
+        yield _line(column, value, paper[name], counted if name == "sentences" else None)
 
 
-def _spread(row: Mapping[str, Any], column: str, digits: int) -> str:
-    return f"{row[column]:.{digits}f} ± {row[f'{column}_deviation']:.{digits}f}"
+def _cells(row: Mapping[str, Any], spread: str, whose: str = "") -> dict[str, str]:
+    """The columns of Table 1 as they are printed, a mean and its deviation in one cell."""
+    own = {name: row[whose + name] for name in COLUMNS}
+    words = spread.format(f"{own['words']:.0f}", f"{own['words_deviation']:.0f}")
+    sentences = spread.format(f"{own['sentences']:.1f}", f"{own['sentences_deviation']:.1f}")
+    counts = {name: f"{own[name]:,.0f}" for name in ("training", "test", "classes")}
+    return {"words": words, "sentences": sentences, **counts}
 
 
 def _measures(corpus: Corpus) -> dict[str, Any]:
@@ -147,22 +151,12 @@ def _row(name: str, corpus: Corpus) -> dict[str, object]:
 
 def table_1_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """The arrangement of the paper, each number before the paper's."""
-    return pd.DataFrame(
-        [_printed({str(name): value for name, value in row.items()}) for row in table.to_dict("records")]
-    )
+    rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
+    return pd.DataFrame([_printed(row) for row in rows])
 
 
 def _printed(row: Mapping[str, Any]) -> dict[str, str]:
-    ours, paper = _cells(row), _cells(row, "paper_") if pd.notna(row["stands_for"]) else {}
+    ours = _cells(row, "{} ({})")
+    paper = _cells(row, "{} ({})", "paper_") if pd.notna(row["stands_for"]) else {}
     beside = {name: f"{value}, paper {paper[name]}" if paper else value for name, value in ours.items()}
     return {"dataset": serrano2019.NAMES.get(row["dataset"], Path(row["dataset"]).name), **beside}
-
-
-def _cells(row: Mapping[str, Any], whose: str = "") -> dict[str, str]:
-    """Such as words 104 (114), the deviation in brackets."""
-    spreads = {
-        name: f"{row[whose + name]:.{digits}f} ({row[f'{whose}{name}_deviation']:.{digits}f})"
-        for name, digits in (("words", 0), ("sentences", 1))
-    }
-    counts = {name: f"{row[whose + name]:,.0f}" for name in ("training", "test", "classes")}
-    return {**spreads, **counts}

@@ -74,9 +74,7 @@ def segment_sum(values: Float[Tensor, " units"], offsets: Int[Tensor, " bounds"]
 
 
 def segment_softmax(
-    scores: Float[Tensor, " units"],
-    offsets: Int[Tensor, " bounds"],
-    segments: Int[Tensor, " units"] | None = None,
+    scores: Float[Tensor, " units"], offsets: Int[Tensor, " bounds"], segments: Int[Tensor, " units"] | None = None
 ) -> Float[Tensor, " units"]:
     """α_j = exp(a_j) / Σ exp(a_j') within each document, safe for scores of any size."""
     owners = segments_of(offsets) if segments is None else segments

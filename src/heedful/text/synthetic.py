@@ -26,12 +26,15 @@ WHOLE, SHARES = ("classes", "size", "seed"), ("noise", "positive_share")
 """The keys: whole numbers and shares."""
 
 
-def words(name: str) -> list[str]:
+Words = list[str]
+
+
+def words(name: str) -> Words:
     """One of the word lists: positive, negative, neutral."""
     return _read(name).split()
 
 
-def topics() -> dict[str, list[str]]:
+def topics() -> dict[str, Words]:
     """Words that are typical of one topic, for corpora of several classes."""
     return {name: listed.split() for name, listed in (line.split(":") for line in _read("topics").splitlines())}
 
@@ -85,7 +88,7 @@ def multi(*, name: str, seed: int, classes: int = 3, noise: float = 0.0, size: i
 
 
 def _plant(
-    *, name: str, groups: dict[str, list[str]], shares: Sequence[float], noise: float, seed: int, size: int
+    *, name: str, groups: dict[str, Words], shares: Sequence[float], noise: float, seed: int, size: int
 ) -> Corpus:
     if not 0 <= noise < 1 or not all(0 < share < 1 for share in shares):
         raise DataError(f"Noise lies in [0, 1) and class shares in (0, 1), not {noise} and {list(shares)}.")
@@ -98,12 +101,7 @@ def _plant(
 
 
 def _draw(
-    rng: np.random.Generator,
-    groups: list[list[str]],
-    neutral: list[str],
-    shares: Sequence[float],
-    noise: float,
-    count: int,
+    rng: np.random.Generator, groups: list[Words], neutral: Words, shares: Sequence[float], noise: float, count: int
 ) -> Labelled:
     """Exactly as many instances of each class as the shares say, in random order."""
     cuts = np.round(np.cumsum(shares) * count).astype(int)
@@ -112,7 +110,7 @@ def _draw(
     return [_text(rng, groups, neutral, label, noise) for label in labels.tolist()], labels.tolist()
 
 
-def _text(rng: np.random.Generator, groups: list[list[str]], neutral: list[str], label: int, noise: float) -> str:
+def _text(rng: np.random.Generator, groups: list[Words], neutral: Words, label: int, noise: float) -> str:
     source = label
     if noise and rng.random() < noise:
         source = (label + int(rng.integers(1, len(groups)))) % len(groups)

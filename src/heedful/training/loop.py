@@ -165,7 +165,8 @@ def train(
     given = weights or {}
     if model.attention_weights == "given" and not {"train", "dev"} <= set(given):
         raise ConfigError(
-            'Given attention weights are those of both splits that training reads: {"train": …, "dev": …}.'
+            "Given attention weights are traces of both splits that training reads; give them in Python, "
+            'heedful.fit(corpus, attention_weights={"train": …, "dev": …}).'
         )
     interface = Interface(vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names)
     first = vectors or initial_vectors(corpus, model.vectors, size=model.embedding_size, seed=training.seed)
@@ -255,9 +256,10 @@ def training_step(
         clip_gradients(state.model, training.clip)
     if training.optimizer == "adam":
         make_dense(state.model)
-    decayed = training.learning_rate / (1 + training.learning_rate_decay * state.step)
+    rate = training.learning_rate / (1 + training.learning_rate_decay * state.step)
+    rate /= 2 ** state.halvings(training.plateau)
     for group in state.optimizer.param_groups:
-        group["lr"] = decayed / 2 ** state.halvings(training.plateau)
+        group["lr"] = rate
     state.optimizer.step()
     state.step += 1
     return float(loss.detach())

@@ -108,40 +108,28 @@ def newsgroup_rows(paths: Sequence[Path]) -> Rows:
             yield "20news_bydate_5cat.jsonl.gz", row
 
 
-def csv_rows(target: str) -> Convert:
+def csv_rows(target: str, paths: Sequence[Path]) -> Rows:
     """Rows of a Zhang et al. 2015 archive: train.csv and test.csv of class number from 1, then fields of text."""
-
-    def convert(paths: Sequence[Path]) -> Rows:
-        for match, content in _members(paths[0], _TABLE):
-            for label, fields in _csv_lines(match.string, io.TextIOWrapper(content, encoding="utf-8", newline="")):
-                yield target, {"text": "\n".join(filter(None, fields)), "label": label, "split": match[1]}
-
-    return convert
+    for match, content in _members(paths[0], _TABLE):
+        for label, fields in _csv_lines(match.string, io.TextIOWrapper(content, encoding="utf-8", newline="")):
+            yield target, {"text": "\n".join(filter(None, fields)), "label": label, "split": match[1]}
 
 
-def star_rows(target: str) -> Convert:
+def star_rows(target: str, paths: Sequence[Path]) -> Rows:
     """The same from two Parquet files, train and test, with `text` and a `label` that counts from 0."""
-
-    def convert(paths: Sequence[Path]) -> Rows:
-        for split, path in zip(("train", "test"), paths, strict=True):
-            for label, text in parquet_lines(path):
-                yield target, {"text": text, "label": label + 1, "split": split}
-
-    return convert
+    for split, path in zip(("train", "test"), paths, strict=True):
+        for label, text in parquet_lines(path):
+            yield target, {"text": text, "label": label + 1, "split": split}
 
 
-def news_rows(read: Callable[[Path], Iterator[tuple[int, str]]]) -> Convert:
+def news_rows(read: Callable[[Path], Iterator[tuple[int, str]]], paths: Sequence[Path]) -> Rows:
     """AG News from a training and a test file, given how topic numbers from 0 and texts are read from each."""
-
-    def convert(paths: Sequence[Path]) -> Rows:
-        for (split, target), path in zip(NEWS_FILES.items(), paths, strict=True):
-            for label, text in read(path):
-                if not 0 <= label < len(NEWS_TOPICS):
-                    most = len(NEWS_TOPICS)
-                    raise DataError(f"'{path.name}' holds the class number {label + 1}; AG News has 1 to {most}.")
-                yield target, {"text": text, "label": NEWS_TOPICS[label], "split": split}
-
-    return convert
+    for (split, target), path in zip(NEWS_FILES.items(), paths, strict=True):
+        for label, text in read(path):
+            if not 0 <= label < len(NEWS_TOPICS):
+                most = len(NEWS_TOPICS)
+                raise DataError(f"'{path.name}' holds the class number {label + 1}; AG News has 1 to {most}.")
+            yield target, {"text": text, "label": NEWS_TOPICS[label], "split": split}
 
 
 def news_csv_lines(path: Path) -> Iterator[tuple[int, str]]:

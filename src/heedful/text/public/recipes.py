@@ -34,6 +34,11 @@ their mean length and their groups of tokens; other ways to cut miss them."""
 MOST_WORDS = 400
 """Sun & Lu keep IMDB reviews with fewer words than this."""
 
+YAHOO_TOPICS = (
+    *("society", "science", "health", "education", "computers"),
+    *("sports", "business", "entertainment", "family", "politics"),
+)
+
 NUMBER = "qqq"
 """Stands for every token with a digit, as in the preprocessing of Jain & Wallace 2019 that Sun & Lu follow."""
 
@@ -171,11 +176,6 @@ def _labelled(
     return replace(divided, class_names=classes or divided.class_names, notices=[*notices, *divided.notices])
 
 
-def _classes(*names: str, label: str = "label") -> Select:
-    """Rows as the file divides them, under these names of the classes."""
-    return partial(_labelled, label=label, classes=names)
-
-
 def _imdb(table: pd.DataFrame, seed: int) -> Selection:
     """Sun & Lu's IMDB: short reviews; train and dev from the training half, test from the test half."""
     short = _in_order(table[[counted_words(text) < MOST_WORDS for text in table["text"]]])
@@ -193,22 +193,18 @@ def _imdb(table: pd.DataFrame, seed: int) -> Selection:
     return Selection(splits=splits, class_names=[*classes.values()], notices=notices)
 
 
-def _newsgroups(name: str, groups: Mapping[str, str]) -> Select:
+def _newsgroups(name: str, groups: Mapping[str, str], table: pd.DataFrame, seed: int) -> Selection:
     """Groups as classes under shorter names, messages cleaned, splits drawn from both parts of the split by date."""
-
-    def select(table: pd.DataFrame, seed: int) -> Selection:
-        chosen = _in_order(table[table["label"].isin(list(groups))])
-        cleaned = chosen.assign(text=[clean_message(text) for text in chosen["text"]])
-        filled = cleaned[cleaned["text"].str.contains(r"\w")]
-        splits = draw(_pools(filled, groups), TABLE_1[name].sizes, np.random.default_rng(seed))
-        used = sum(len(texts) for texts, _ in splits.values())
-        notices = [
-            f"{len(chosen) - len(filled):,} messages left out: nothing but header, signature and quotes.",
-            f"Splits were drawn from both parts of the split by date: {used:,} of {len(filled):,} (seed {seed}).",
-        ]
-        return Selection(splits=splits, class_names=[*groups.values()], notices=notices)
-
-    return select
+    chosen = _in_order(table[table["label"].isin(list(groups))])
+    cleaned = chosen.assign(text=[clean_message(text) for text in chosen["text"]])
+    filled = cleaned[cleaned["text"].str.contains(r"\w")]
+    splits = draw(_pools(filled, groups), TABLE_1[name].sizes, np.random.default_rng(seed))
+    used = sum(len(texts) for texts, _ in splits.values())
+    notices = [
+        f"{len(chosen) - len(filled):,} messages left out: nothing but header, signature and quotes.",
+        f"Splits were drawn from both parts of the split by date: {used:,} of {len(filled):,} (seed {seed}).",
+    ]
+    return Selection(splits=splits, class_names=[*groups.values()], notices=notices)
 
 
 def _ag_news(table: pd.DataFrame, seed: int) -> Selection:
@@ -236,17 +232,15 @@ def _validation(table: pd.DataFrame, seed: int) -> Selection:
     return STARS(table.assign(split=table["split"].replace({"val": "train"})), seed)
 
 
-SST = _classes("negative", "positive")
-DEGREES = _classes("very negative", "negative", "neutral", "positive", "very positive")
-SPORTS = _newsgroups("20news-1", {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"})
-TALK = _newsgroups("20news-2", {"rec.motorcycles": "motorcycles", "sci.med": "med", "talk.politics.guns": "guns"})
-STARS = _classes("1", "2", "3", "4", "5")
-LEVELS = _classes("low", "middle", "high", label="label3")
-TOPICS = _classes(
-    *("society", "science", "health", "education", "computers"),
-    *("sports", "business", "entertainment", "family", "politics"),
+SST = partial(_labelled, classes=("negative", "positive"))
+DEGREES = partial(_labelled, classes=("very negative", "negative", "neutral", "positive", "very positive"))
+STARS = partial(_labelled, classes=("1", "2", "3", "4", "5"))
+LEVELS = partial(_labelled, classes=("low", "middle", "high"), label="label3")
+TOPICS = partial(_labelled, classes=YAHOO_TOPICS)
+SPORTS = partial(_newsgroups, "20news-1", {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"})
+TALK = partial(
+    _newsgroups, "20news-2", {"rec.motorcycles": "motorcycles", "sci.med": "med", "talk.politics.guns": "guns"}
 )
-
 of_sun_and_lu = partial(Recipe, tokenizer=PLAIN)
 
 RECIPES: tuple[Recipe, ...] = (

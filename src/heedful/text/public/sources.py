@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from heedful.errors import DataError
@@ -78,7 +79,7 @@ def _zhang(title: str, name: str) -> Source:
         home="https://github.com/zhangxiangxiao/Crepe",
         files=_same("https://s3.amazonaws.com/fast-ai-nlp", f"{name}_csv.tgz"),
         makes=(f"{name}.parquet",),
-        convert=conversion.csv_rows(f"{name}.parquet"),
+        convert=partial(conversion.csv_rows, f"{name}.parquet"),
     )
 
 
@@ -121,7 +122,7 @@ AG_NEWS = Source(
     home="https://github.com/mhjabreel/CharCnn_Keras",
     files=_files(_AG_NEWS, {"ag_news_train.csv": "train.csv", "ag_news_test.csv": "test.csv"}),
     makes=tuple(conversion.NEWS_FILES.values()),
-    convert=conversion.news_rows(conversion.news_csv_lines),
+    convert=partial(conversion.news_rows, conversion.news_csv_lines),
 )
 
 AG_NEWS_PARQUET = Source(
@@ -129,7 +130,7 @@ AG_NEWS_PARQUET = Source(
     home=f"{_HUGGING_FACE}/fancyzhx/ag_news",
     files=_files(_AG_NEWS_PARQUET, {"ag_news_train.parquet": _TRAIN, "ag_news_test.parquet": _TEST}),
     makes=AG_NEWS.makes,
-    convert=conversion.news_rows(conversion.parquet_lines),
+    convert=partial(conversion.news_rows, conversion.parquet_lines),
 )
 
 YELP = _zhang("Yelp reviews, full", "yelp_review_full")
@@ -141,7 +142,7 @@ YELP_PARQUET = Source(
     home=f"{_HUGGING_FACE}/Yelp/yelp_review_full",
     files=_files(_YELP_PARQUET, {"yelp_train.parquet": _TRAIN, "yelp_test.parquet": _TEST}),
     makes=YELP.makes,
-    convert=conversion.star_rows(YELP.makes[0]),
+    convert=partial(conversion.star_rows, YELP.makes[0]),
 )
 
 IMDB_TEN = Source(

@@ -1,4 +1,4 @@
-"""Attention scores and pooling, by hand and against a loop over tokens."""
+"""Pooling by hand and against a loop over tokens; distinct tokens, gathered rows and dropout masks."""
 
 import math
 from collections.abc import Callable
@@ -10,21 +10,8 @@ from torch import Tensor
 
 from heedful.errors import InputError
 from heedful.models.kernels import distinct_tokens, gather_rows, keep_mask, pool_attention, pool_by_operations
-from heedful.models.layers import additive_scores, dot_scores
 from heedful.text.ragged import offsets_of
 from tests import strategies
-
-
-def test_dot_scores_by_hand() -> None:
-    hidden = torch.tensor([[1.0, 2.0], [0.0, -1.0]], dtype=torch.float64)
-    assert dot_scores(hidden, torch.tensor([3.0, 1.0], dtype=torch.float64), 10.0).tolist() == [0.5, -0.1]
-
-
-def test_additive_scores_by_hand() -> None:
-    hidden = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
-    projection = torch.tensor([[0.5, 9.0], [-0.25, 9.0]], dtype=torch.float64)
-    found = additive_scores(hidden, projection, torch.tensor([2.0, 4.0], dtype=torch.float64), 2.0)
-    assert found.item() == pytest.approx((2 * math.tanh(0.5) + 4 * math.tanh(-0.25)) / 2, abs=1e-15)
 
 
 def test_pooling_by_hand() -> None:

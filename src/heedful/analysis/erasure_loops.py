@@ -8,7 +8,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from heedful.compiled import compiled
+from heedful.compiled import compiled, inlined
 
 NEVER = LAST = np.iinfo(np.int64).max
 UNKNOWN = -1
@@ -91,88 +91,89 @@ def power_of_two(exponent):
 
 @compiled
 @no_type_check
-def first_flips(
-    order,
-    starts,
-    lengths,
-    chosen,
-    doubts,
-    reach,
-    mantissas,
-    exponents,
-    weights,
-    polarity,
-    bias,
-    scale,
-    erased,
-    flipped_to,
-    mass,
-    doubtful,
-):
+def first_flips(rows, units, classes, found):
     """For each row of an order of units: the shortest prefix whose erasure flips, the class after it, its weight.
 
     `doubts[r]`: how far, relative to the remaining weight, the sums of row r may be off. `reach[r]`: how much, relative
     to its weight, one more unit can help another class; where that cannot be enough the classes need no comparing.
     The terms of a row are made in the order of the memory first: a cache holds them, in whatever order they are added.
-    Sums are relative to 2^top, with `top` the largest exponent so far: what is too small beside it makes no difference.
     """
-    classes, bias_class = len(bias), np.argmax(bias)
-    lanes = -(-classes // LANES) * LANES
+    order, starts, lengths, chosen, wide, doubts, reach = rows
+    mantissas, exponents, weights, polarity = units
+    bias, scale = classes
+    erased, flipped_to, mass, doubtful = found
+    bias_class, lanes = np.argmax(bias), -(-len(bias) // LANES) * LANES
     sums, terms = np.empty(lanes), np.zeros((order.shape[1], lanes))
     for r in range(len(order)):
-        y, n, start, flat = chosen[r], lengths[r], starts[r], True
+        n, start = lengths[r], starts[r]
         for i in range(n):
-            flat &= exponents[start + i] == 0
-            for k in range(classes):
+            for k in range(len(bias)):
                 terms[i, k] = mantissas[start + i] * ((polarity[start + i, k] + bias[k]) * scale)
-        surely, perhaps, weightless, unclear = 0, 0, 0, False
-        winner, remaining, lead, gained, top = bias_class, 0.0, np.inf, 0.0, np.int64(0)
-        sums[:] = 0.0
-        for j in range(n - 1, 0, -1):
-            unit = order[r, j]
-            weight, part = mantissas[unit], 1.0
-            if not flat and exponents[unit] != top and weight > 0:
-                if remaining == 0:
-                    top = exponents[unit]
-                elif exponents[unit] > top:
-                    shrink = power_of_two(top - exponents[unit])
-                    for k in range(lanes):
-                        sums[k] *= shrink
-                    remaining, lead, gained = remaining * shrink, lead * shrink, gained * shrink
-                    top = exponents[unit]
-                else:
-                    part = power_of_two(exponents[unit] - top)
-                    weight *= part
-            remaining += weight
-            for k in range(lanes):
-                sums[k] += part * terms[unit - start, k]
-            if remaining == 0:
-                weightless += 1
-                continue
-            doubt = remaining * doubts[r]
-            gained += weight * reach[r]
-            if lead + gained < -3 * doubt:
-                continue
-            best, first, second = y, -np.inf, -np.inf
-            for k in range(classes):
-                if k != y and sums[k] > first:
-                    best, first, second = k, sums[k], first
-                elif k != y and sums[k] > second:
-                    second = sums[k]
-            lead, gained = first - sums[y], 0.0
-            if lead > doubt:
-                surely = n - j
-            if not lead < -doubt:
-                perhaps, winner, unclear = n - j, best, not first - second > doubt
-        if perhaps > 0:
-            erased[r] = n - surely
-        else:
-            erased[r] = NEVER if y == bias_class else n - weightless
-        flipped_to[r] = winner
-        doubtful[r] = perhaps > 0 and (surely != perhaps or unclear)
+        limits = chosen[r], bias_class, wide[r], doubts[r], reach[r]
+        erased[r], flipped_to[r], doubtful[r] = first_flip(
+            order, r, start, n, limits, mantissas, exponents, terms, len(bias), sums
+        )
         mass[r] = 0.0
         for j in range(min(erased[r], n)):
             mass[r] += weights[order[r, j]]
+
+
+@inlined
+@no_type_check
+def first_flip(order, r, start, n, limits, mantissas, exponents, terms, classes, sums):
+    """How many units are erased at the first flip, the class then, and whether rounding could decide.
+
+    Sums are relative to 2^top, with `top` the largest exponent so far: what is too small beside it makes no difference.
+    """
+    y, bias_class, wide, doubt, reach = limits
+    lanes = -(-classes // LANES) * LANES
+    surely, perhaps, weightless, unclear = 0, 0, 0, False
+    winner, remaining, lead, gained, top = bias_class, 0.0, np.inf, 0.0, np.int64(0)
+    sums[:] = 0.0
+    for j in range(n - 1, 0, -1):
+        unit = order[r, j]
+        weight, part = mantissas[unit], 1.0
+        if wide and exponents[unit] != top and weight > 0:
+            if remaining == 0 or exponents[unit] > top:
+                shrink = power_of_two(top - exponents[unit]) if remaining > 0 else 1.0
+                for k in range(lanes):
+                    sums[k] *= shrink
+                remaining, lead, gained = remaining * shrink, lead * shrink, gained * shrink
+                top = exponents[unit]
+            else:
+                part = power_of_two(exponents[unit] - top)
+                weight *= part
+        remaining += weight
+        for k in range(lanes):
+            sums[k] += part * terms[unit - start, k]
+        if remaining == 0:
+            weightless += 1
+            continue
+        gained += weight * reach
+        if lead + gained < -3 * remaining * doubt:
+            continue
+        best, first, second = largest_two(sums, classes, y)
+        lead, gained = first - sums[y], 0.0
+        if lead > remaining * doubt:
+            surely = n - j
+        if not lead < -remaining * doubt:
+            perhaps, winner, unclear = n - j, best, not first - second > remaining * doubt
+    if perhaps > 0:
+        return n - surely, winner, surely != perhaps or unclear
+    return NEVER if y == bias_class else n - weightless, winner, False
+
+
+@inlined
+@no_type_check
+def largest_two(sums, classes, y):
+    """The class with the largest sum, that, and the second largest; class y does not count."""
+    best, first, second = y, -np.inf, -np.inf
+    for k in range(classes):
+        if k != y and sums[k] > first:
+            best, first, second = k, sums[k], first
+        elif k != y and sums[k] > second:
+            second = sums[k]
+    return best, first, second
 
 
 @compiled
@@ -221,7 +222,7 @@ def relative(losses, exponents):
     return top
 
 
-@compiled
+@inlined
 @no_type_check
 def uncertain(losses, gain, fuzz, mantissas, exponents, top, polarity, bias, y, k):
     """The weight, relative to 2^top, of the units that can remain and may tip a balance.
@@ -254,34 +255,14 @@ def winner_without(erased, mantissas, exponents, polarity, bias, scale, doubts, 
             remaining += weight
             for k in range(len(bias)):
                 sums[k] += weight * ((polarity[i, k] + bias[k]) * scale)
-    best, first, second = UNKNOWN, -np.inf, -np.inf
-    for k in range(len(bias)):
-        if sums[k] > first:
-            best, first, second = k, sums[k], first
-        elif sums[k] > second:
-            second = sums[k]
+    best, first, second = largest_two(sums, len(bias), UNKNOWN)
     return best if first - second > doubts * remaining else UNKNOWN
 
 
 @compiled
 @no_type_check
-def minimum_sets(
-    offsets,
-    rows,
-    chosen,
-    slacks,
-    doubts,
-    fuzz,
-    mantissas,
-    exponents,
-    polarity,
-    bias,
-    scale,
-    erased,
-    doubtful,
-    after,
-):
-    """Mark a smallest set of units of each row's instance whose erasure flips it, unless that is doubtful.
+def minimum_sets(rows, units, classes, found):
+    """Mark a smallest set of units of each instance whose erasure flips it, unless that is doubtful.
 
     `after` is the class after the erasure, or UNKNOWN where rounding could decide.
 
@@ -290,65 +271,72 @@ def minimum_sets(
     known up to `fuzz` times its weight, and sums up to `slacks[r]` times all gains: where more than that is at stake
     the row is doubtful.
     """
-    classes, bias_class = len(bias), np.argmax(bias)
+    offsets, chosen, wide, slacks, doubts = rows
+    mantissas, exponents, polarity, erased = units
+    bias, scale, fuzz = classes
+    doubtful, after = found
     longest = 0
-    for r in range(len(rows)):
-        longest = max(longest, offsets[rows[r] + 1] - offsets[rows[r]])
-    losses, small, sums = np.empty((classes, longest)), np.empty(longest), np.empty(classes)
-    for r in range(len(rows)):
-        begin, end, y = offsets[rows[r]], offsets[rows[r] + 1], chosen[r]
-        n, flat = end - begin, True
+    for r in range(len(chosen)):
+        longest = max(longest, offsets[r + 1] - offsets[r])
+    losses, small, sums = np.empty((len(bias), longest)), np.empty(longest), np.empty(len(bias))
+    for r in range(len(chosen)):
+        own, y, n = slice(offsets[r], offsets[r + 1]), chosen[r], offsets[r + 1] - offsets[r]
+        powers, scores = (mantissas[own], exponents[own], wide[r]), polarity[own]
         for i in range(n):
-            weight, chosen_score = mantissas[begin + i], polarity[begin + i, y]
-            flat &= exponents[begin + i] == 0
-            for k in range(classes):
-                losses[k, i] = weight * ((chosen_score - polarity[begin + i, k] + (bias[y] - bias[k])) * scale)
-        most, best, largest_kept, kept_ties = -1, y, 0.0, 0
-        for k in range(classes):
+            weight, own_score = powers[0][i], scores[i, y]
+            for k in range(len(bias)):
+                losses[k, i] = weight * ((own_score - scores[i, k] + (bias[y] - bias[k])) * scale)
+        most, best, largest_kept, ties = -1, y, 0.0, 0
+        for k in range(len(bias)):
             if k == y:
                 continue
-            top = np.int64(0) if flat else relative(losses[k, :n], exponents[begin:end])
-            gain, free = 0.0, 0
-            for i in range(n):
-                gain -= min(losses[k, i], 0.0)
-                free += losses[k, i] <= 0
-            slack = fuzz * TOGETHER + slacks[r] * gain
-            if not flat or gain <= slack:
-                own = mantissas[begin:end], exponents[begin:end], polarity[begin:end]
-                weight = uncertain(losses[k, :n], gain, fuzz, own[0], own[1], top, own[2], bias, y, k)
-                slack = fuzz * weight + slacks[r] * gain
-                doubtful[r] |= weight > 0 and gain <= slack
-            if gain <= 0:
-                continue
-            count = smallest(losses[k, :n], gain, small)
-            total, kept = -gain, 0
-            while kept < count and total + small[kept] < -slack:
-                total += small[kept]
-                kept += 1
-            if kept < count and total + small[kept] <= slack:
-                doubtful[r] = True
+            free, kept, unsure = remaining(losses[k, :n], powers, scores, bias, y, k, fuzz, slacks[r], small)
+            doubtful[r] |= unsure
             if free + kept > most:
-                most, best = free + kept, k
-                largest_kept, kept_ties = small[kept - 1] if kept > 0 else 0.0, 0
-                while kept_ties < kept and small[kept - 1 - kept_ties] == largest_kept:
-                    kept_ties += 1
-        if doubtful[r]:
-            continue
-        for i in range(n - 1, -1, -1):
-            loss = losses[best, i]
+                most, best, largest_kept, ties = free + kept, k, small[kept - 1] if kept > 0 else 0.0, 0
+                while ties < kept and small[kept - 1 - ties] == largest_kept:
+                    ties += 1
+        if not doubtful[r]:
             if most < 0:
-                erased[begin + i] = y != bias_class and mantissas[begin + i] > 0
-            elif loss == largest_kept and kept_ties > 0:
-                kept_ties -= 1
+                erased[own] = (powers[0] > 0) & (y != np.argmax(bias))
             else:
-                erased[begin + i] = loss > 0 and loss >= largest_kept
-        after[r] = winner_without(
-            erased[begin:end],
-            mantissas[begin:end],
-            exponents[begin:end],
-            polarity[begin:end],
-            bias,
-            scale,
-            doubts[r],
-            sums,
-        )
+                mark(losses[best, :n], largest_kept, ties, erased[own])
+            after[r] = winner_without(erased[own], powers[0], powers[1], scores, bias, scale, doubts[r], sums)
+
+
+@inlined
+@no_type_check
+def remaining(losses, powers, scores, bias, y, k, fuzz, slack, small):
+    """How many units without and with a loss can remain for class k to get ahead, and whether rounding could decide.
+
+    The losses that remain are the first of `small`. Where the class has nothing to gain the first number is −1.
+    """
+    mantissas, exponents, wide = powers
+    top = relative(losses, exponents) if wide else np.int64(0)
+    gain, free = 0.0, 0
+    for i in range(len(losses)):
+        gain -= min(losses[i], 0.0)
+        free += losses[i] <= 0
+    stake, unsure = fuzz * TOGETHER + slack * gain, False
+    if wide or gain <= stake:
+        weight = uncertain(losses, gain, fuzz, mantissas, exponents, top, scores, bias, y, k)
+        stake = fuzz * weight + slack * gain
+        unsure = weight > 0 and gain <= stake
+    if gain <= 0:
+        return -1, 0, unsure
+    count, total, kept = smallest(losses, gain, small), -gain, 0
+    while kept < count and total + small[kept] < -stake:
+        total += small[kept]
+        kept += 1
+    return free, kept, unsure or (kept < count and total + small[kept] <= stake)
+
+
+@inlined
+@no_type_check
+def mark(losses, largest_kept, ties, erased):
+    """Mark the units whose losses do not remain; of those that tie with the largest that does, the last remain."""
+    for i in range(len(losses) - 1, -1, -1):
+        if losses[i] == largest_kept and ties > 0:
+            ties -= 1
+        else:
+            erased[i] = losses[i] > 0 and losses[i] >= largest_kept

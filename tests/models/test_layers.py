@@ -1,0 +1,74 @@
+"""Encoders and attention scores, by hand and beside torch's own networks."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from heedful.models.layers import ENCODERS, ConvEncoder, GRUEncoder, LSTMEncoder, additive_scores, dot_scores
+from heedful.text.ragged import offsets_of
+
+
+def test_dot_scores_by_hand() -> None:
+    hidden = torch.tensor([[1.0, 2.0], [0.0, -1.0]], dtype=torch.float64)
+    assert dot_scores(hidden, torch.tensor([3.0, 1.0], dtype=torch.float64), 10.0).tolist() == [0.5, -0.1]
+
+
+def test_additive_scores_by_hand() -> None:
+    hidden = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    projection = torch.tensor([[0.5, 9.0], [-0.25, 9.0]], dtype=torch.float64)
+    found = additive_scores(hidden, projection, torch.tensor([2.0, 4.0], dtype=torch.float64), 2.0)
+    assert found.item() == pytest.approx((2 * math.tanh(0.5) + 4 * math.tanh(-0.25)) / 2, abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", [LSTMEncoder, GRUEncoder])
+def test_reading_in_stretches_is_reading_at_once(kind: type[LSTMEncoder] | type[GRUEncoder]) -> None:
+    """Hidden vectors and gradients are those of torch's own pass over each document, around the ends of stretches."""
+    encoder = kind(3, 4, torch.Generator().manual_seed(2)).double()
+    lengths = [1, 17, 16, 40, 2, 33]
+    words = torch.randn(sum(lengths), 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    direction = torch.randn(sum(lengths), 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    found = []
+    for read in (
+        lambda vectors: encoder(vectors, offsets_of(torch.tensor(lengths))),
+        lambda vectors: torch.cat([encoder.recurrent(document)[0] for document in vectors.split(lengths)]),
+    ):
+        leaf = words.clone().requires_grad_()
+        hidden = read(leaf)
+        gradients = torch.autograd.grad((hidden * direction).sum(), [leaf, *encoder.parameters()])
+        found.append([hidden, *gradients])
+    for ours, torchs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, torchs, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_batch_without_words_has_no_hidden_vectors(encoder: str) -> None:
+    made = ENCODERS[encoder](3, 4, torch.Generator().manual_seed(0))
+    assert len(made(torch.zeros(0, 3), torch.tensor([0, 0]))) == 0
+
+
+def test_windows_of_three_and_five_end_with_their_document_by_hand() -> None:
+    """With weights of one a hidden vector is the sum of its window, and negative sums are cut off."""
+    encoder = ConvEncoder(1, 2, torch.Generator())
+    with torch.no_grad():
+        for name, parameter in encoder.named_parameters():
+            parameter.fill_(0.0 if name.endswith("bias") else 1.0)
+    words = torch.tensor([[1.0], [2.0], [4.0], [8.0], [16.0], [32.0], [64.0], [-9.0], [1.0]])
+    found = encoder(words, offsets_of(torch.tensor([4, 1, 2, 2])))
+    threes, fives = found.T.tolist()
+    assert threes == [3, 7, 14, 12, 16, 96, 96, 0, 0]
+    assert fives == [7, 15, 15, 14, 16, 96, 96, 0, 0]
+
+
+def test_windows_look_to_the_left_and_to_the_right() -> None:
+    """The first weight belongs to the word before, the last to the word after."""
+    encoder = ConvEncoder(1, 2, torch.Generator())
+    with torch.no_grad():
+        for convolution, weights in zip(encoder.convolutions, ([1, 10, 100], [1, 10, 100, 1000, 10000]), strict=True):
+            assert isinstance(convolution, nn.Conv1d)
+            assert convolution.bias is not None
+            convolution.weight.copy_(torch.tensor(weights).reshape(1, 1, -1))
+            convolution.bias.fill_(0.5)
+    found = encoder(torch.tensor([[1.0], [2.0], [3.0], [7.0]]), torch.tensor([0, 3, 4]))
+    assert found.T.tolist() == [[210.5, 321.5, 32.5, 70.5], [32100.5, 3210.5, 321.5, 700.5]]

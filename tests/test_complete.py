@@ -1,0 +1,59 @@
+"""Nothing is registered without a test of its own: registries on one side, what tests say they cover on the other."""
+
+import importlib
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from heedful.analysis.rankings import RANKINGS
+from heedful.claims import CLAIMS
+from heedful.models.layers import ATTENTIONS, ENCODERS
+from heedful.studies import audit
+from heedful.studies.study import STUDIES, find_study
+
+REGISTRIES: Mapping[str, Collection[str]] = {
+    "ranking": RANKINGS,
+    "encoder": ENCODERS,
+    "attention": ATTENTIONS,
+    "claim": CLAIMS,
+    "study": STUDIES,
+    "figure": [
+        *(f"{study} {figure.name}" for study in STUDIES for figure in find_study(study).figures),
+        *(f"audit {figure.name}" for figure in (*audit.FIGURES, audit.OVER_TIME)),
+    ],
+}
+TESTS = Path(__file__).parent
+
+
+@cache
+def covered() -> Mapping[str, frozenset[str]]:
+    """By registry, everything that some test says it is the test of."""
+    marks = [
+        mark
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if "\n@covers(" in path.read_text(encoding="utf-8")
+        for test in vars(importlib.import_module(_module(path))).values()
+        if isinstance(mark := getattr(test, "covered", None), dict)
+    ]
+    return {kind: frozenset().union(*(mark.get(kind, ()) for mark in marks)) for kind in REGISTRIES}
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
+
+
+def gaps(registered: Collection[str], tested: Collection[str]) -> list[str]:
+    """What has no test, and what has one and is not there any more."""
+    untested = [f"{name} has no test of its own" for name in registered if name not in tested]
+    return untested + [f"{name} is covered and not registered" for name in sorted(set(tested) - set(registered))]
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_everything_registered_has_a_test_of_its_own(kind: str) -> None:
+    assert gaps(REGISTRIES[kind], covered()[kind]) == []
+
+
+def test_what_is_not_covered_and_what_is_gone_are_named() -> None:
+    assert gaps(["a", "b"], {"a", "c"}) == ["b has no test of its own", "c is covered and not registered"]
