@@ -22,8 +22,7 @@ TITLES: Mapping[str, str] = {
 }
 """The tables that are printed, and what stands above them."""
 
-WIDTH = 120
-"""Columns that the tables take, where the terminal does not say that it has more."""
+WIDTH = 120  # columns that the tables take, where the terminal does not say that it has more
 
 
 def calibrate(
@@ -53,11 +52,9 @@ def calibrate(
 
     given = {"sizes": tuple(sizes)} if sizes else {}
     planted = _judged("judging planted worlds", worlds.worlds(seeds=seeds, first=first, **given), workers)
-    grown = (
-        _judged("training and judging", worlds.trained_worlds(seeds=seeds, first=first, **given), workers)
-        if trained
-        else None
-    )
+    grown = None
+    if trained:
+        grown = _judged("training and judging", worlds.trained_worlds(seeds=seeds, first=first, **given), workers)
     tables = calibration_tables(planted, grown)
     if out is not None:
         for name, table in tables.items():
@@ -79,21 +76,11 @@ def _judged(title: str, wanted: "Sequence[World]", workers: int | None) -> "Cali
 def _print(tables: "Mapping[str, pd.DataFrame]") -> None:
     from rich.console import Console
 
+    from heedful.report.terminal import grid
     from heedful.studies.calibration.judging import shown_confusion
 
     console = Console(highlight=False, width=max(Console().width, WIDTH))
     for name, title in TITLES.items():
         if name in tables:
-            console.print(f"\n[bold]{title}[/bold]", _grid(shown_confusion(tables[name])), sep="\n")
-
-
-def _grid(table: "pd.DataFrame") -> "object":
-    from rich.table import Table
-
-    shown = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in table.columns:
-        words = table[column].map(lambda cell: isinstance(cell, str) and cell[:1].isalpha()).any()
-        shown.add_column(str(column), justify="left" if words else "right", no_wrap=True)
-    for row in table.itertuples(index=False):
-        shown.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
-    return shown
+            words = shown_confusion(tables[name]).map(lambda cell: cell if isinstance(cell, str) else f"{cell:,}")
+            console.print(f"\n[bold]{title}[/bold]", grid(words), sep="\n")

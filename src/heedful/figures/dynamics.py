@@ -67,11 +67,11 @@ def dot_product_trends(
 
 
 @style.house_style()
-def dot_product_boxes(table: pd.DataFrame, *, kinds: Sequence[str], title: str, label: str = OMEGA) -> Canvas:
+def dot_product_boxes(table: pd.DataFrame, *, kinds: Sequence[str], title: str) -> Canvas:
     """Ω of pairs at one moment, a box for each kind (columns: kind, omega)."""
     canvas, (axis,) = style.panels(1, width=max(6.0, 0.95 * len(kinds) + 1), height=3.8)
     _boxes_of_kinds(axis, table, {kind: _look_of(kind) for kind in kinds})
-    axis.set(title=title, ylabel=label)
+    axis.set(title=title, ylabel=OMEGA)
     return canvas
 
 
@@ -134,10 +134,10 @@ def score_distributions(tables: Mapping[str, pd.DataFrame], column: str) -> Canv
 
 
 @style.house_style()
-def score_trends(tables: Mapping[str, tuple[pd.DataFrame, str]], *, columns: int = 1) -> Canvas:
+def score_trends(tables: Mapping[str, tuple[pd.DataFrame, str]]) -> Canvas:
     """A score by group over training; for each panel its title, table (time, group, the score) and column."""
     height = 3.0 if len(tables) > 1 else 3.8
-    canvas, axes = style.panels(len(tables), columns=columns, width=7.0 / columns + 1.2, height=height)
+    canvas, axes = style.panels(len(tables), columns=1, width=8.2, height=height)
     for axis, (title, (table, column)) in zip(axes, tables.items(), strict=True):
         _group_trends(axis, table, column, title)
     style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
@@ -197,15 +197,15 @@ def ratio_label(positive_share: float) -> str:
 
 
 @style.house_style()
-def attention_over_time(table: pd.DataFrame, *, named: int = 2) -> Canvas:
+def attention_over_time(table: pd.DataFrame) -> Canvas:
     """Attention scores of groups, and of a few named tokens of each, by time (columns: time, token, group, attention).
 
     The named ones are those that end lowest and highest in their group. Many groups have no bands, and a legend below.
     """
-    few, height = len(_groups(table)) <= TOGETHER, max(4.0, NAME_HEIGHT * named * len(_groups(table)))
+    few, height = len(_groups(table)) <= TOGETHER, max(4.0, 2 * NAME_HEIGHT * len(_groups(table)))
     canvas, (groups, tokens) = style.panels(2, width=5.8, height=height)
     _group_trends(groups, table, "attention", "Groups of tokens", band=few)
-    ends = _token_courses(tokens, table, named)
+    ends = _token_courses(tokens, table)
     _finish(tokens, "Tokens that end highest and lowest in their group", score_label("attention"))
     _name_ends(tokens, ends, height)
     if few:
@@ -215,13 +215,13 @@ def attention_over_time(table: pd.DataFrame, *, named: int = 2) -> Canvas:
     return canvas
 
 
-def _token_courses(axis: Axes, table: pd.DataFrame, named: int) -> list[tuple[float, str, str]]:
+def _token_courses(axis: Axes, table: pd.DataFrame) -> list[tuple[float, str, str]]:
     """The lines of tokens that end lowest and highest in their group; the end, name and colour of each."""
     ends: list[tuple[float, str, str]] = []
     groups, last = _groups(table), _last(table).sort_values("attention")
     for group in groups:
         look, tokens = style.group_looks(groups)[group], last.loc[last["group"] == group, "token"]
-        for token in [*tokens.head(named // 2), *tokens.tail(named - named // 2)]:
+        for token in [*tokens.head(1), *tokens.tail(1)]:
             course = table[(table["token"] == token) & (table["group"] == group)]
             _plot(axis, course["time"], course["attention"], look)
             ends.append((float(course["attention"].iloc[-1]), str(token), look.colour))
