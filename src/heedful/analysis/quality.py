@@ -36,27 +36,27 @@ def flip_summary(tables: Tables, conventions: Sequence[str] = ("own", "common"))
     `instances` are those that count in any order. `over_half` is the share that loses more than half.
     """
     kept = {convention: CONVENTIONS[convention](tables) for convention in conventions}
-    rows = []
-    for name, table in tables.items():
-        several = table[table["units"] > 1]
-        orders = len(table) / max(table["instance"].nunique(), 1)
-        for convention, counted in kept.items():
-            found = counted[name]
-            rows.append(
-                {
-                    "ranking": name,
-                    "convention": convention,
-                    "instances": found["instance"].nunique(),
-                    "one_unit": table.loc[table["units"] == 1, "instance"].nunique(),
-                    "never": int(several["erased"].isna().sum()) / max(orders, 1.0),
-                    "mean_fraction": found["fraction"].mean(),
-                    "median_fraction": found["fraction"].median(),
-                    "over_half": _over(found, 0.5),
-                    "mean_mass": found["mass"].mean(),
-                    "median_mass": found["mass"].median(),
-                }
-            )
+    rows = [
+        {"ranking": name, "convention": convention, **_summary(table, counted[name])}
+        for name, table in tables.items()
+        for convention, counted in kept.items()
+    ]
     return pd.DataFrame(rows)
+
+
+def _summary(table: pd.DataFrame, counted: pd.DataFrame) -> dict[str, object]:
+    """Numbers of a ranking's rows, and of those that count."""
+    orders = len(table) / max(table["instance"].nunique(), 1)
+    return {
+        "instances": counted["instance"].nunique(),
+        "one_unit": table.loc[table["units"] == 1, "instance"].nunique(),
+        "never": int(table.loc[table["units"] > 1, "erased"].isna().sum()) / max(orders, 1.0),
+        "mean_fraction": counted["fraction"].mean(),
+        "median_fraction": counted["fraction"].median(),
+        "over_half": _over(counted, 0.5),
+        "mean_mass": counted["mass"].mean(),
+        "median_mass": counted["mass"].median(),
+    }
 
 
 def fraction_distribution(tables: Tables, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
