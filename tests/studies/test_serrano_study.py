@@ -192,7 +192,7 @@ def test_what_is_there_is_not_computed_again(place: Place) -> None:
         "figure-13.pdf", "figure-13.png", "figure-13.svg",
     ]  # fmt: skip
     assert not (place.folder / "again" / "tables" / "verdicts.csv").exists()
-    assert "1 figure;" in again.out
+    assert "1 figure, each as SVG, PDF and PNG." in again.out
     assert "Table 3" in again.out
 
 
