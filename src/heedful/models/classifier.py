@@ -142,7 +142,6 @@ class Classifier(nn.Module, ABC):
         imposed = self._imposed_scores(batch, units.offsets, weights)
         return units if imposed is None else replace(units, imposed=imposed.to(units.scores))
 
-    @torch.no_grad()
     def _imposed_scores(
         self, batch: Batch, offsets: Int[Tensor, " bounds"], weights: Trace | None
     ) -> Float[Tensor, " units"] | None:
