@@ -81,8 +81,8 @@ class ScoreRecorder(GrowingTables):
             {
                 "token": self._tokens,
                 "group": self._groups,
-                "attention": traced.attention_scores.numpy().astype("float32"),
-                "polarity" if two else "strongest polarity": polarity.numpy().astype("float32"),
+                "attention": traced.attention_scores.float().numpy(),
+                "polarity" if two else "strongest polarity": polarity.float().numpy(),
             }
         )
 

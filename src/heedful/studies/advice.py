@@ -20,7 +20,7 @@ from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import PageTable, Section
-from heedful.store import Store
+from heedful.store import PREFIX, Store
 from heedful.studies.measures import measure_runs
 from heedful.sweep.loop import SweepEvent, sweep
 from heedful.sweep.plan import Plan
@@ -123,7 +123,8 @@ def advise(
     settings = audited.settings
     scales = sorted({*SCALES, settings.model.score_scale})
     sought = sweep_settings(settings, scales)
-    stored = len(sought) - len(missing_runs(sought, store, corpus))
+    others = [one for one in sought if one != settings]
+    stored = len(sought) - len(missing_runs(others, store, corpus))
     silence = _silence(wanted, training_work(settings, corpus), len(sought))
     earlier = _earlier_runs(audited.path)
     if silence and stored < (earlier or len(sought)):
@@ -228,7 +229,8 @@ class _Trials:
 
 def missing_runs(wanted: Sequence[RunSettings], store: Store, corpus: Corpus) -> list[RunSettings]:
     """Those of some settings that the store has no run of."""
-    return [one for one in wanted if store.find(one.digest(corpus.fingerprint)) is None]
+    stored = store.index()
+    return [one for one in wanted if one.digest(corpus.fingerprint)[:PREFIX] not in stored]
 
 
 def recommend_scale(
