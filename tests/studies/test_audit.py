@@ -31,6 +31,8 @@ from heedful.text.datasets import load_corpus
 from tests.commands import Call
 from tests.verdicts import verdict
 
+pytestmark = pytest.mark.xdist_group("audit")  # one worker makes what these tests share
+
 
 def test_the_strongest_tokens_push_towards_their_class_and_are_not_rare() -> None:
     tokens = pd.DataFrame(

@@ -184,7 +184,7 @@ def test_the_command_compares_words_and_weights_of_a_run(tmp_path: Path) -> None
     assert set(pd.read_csv(tmp_path / "out" / "input-flips-delete.csv")["level"]) == {"attention", "delete"}
     wrong = CliRunner().invoke(app, ["erase", "--run", str(made.path), "--input", "remove"])
     assert isinstance(wrong.exception, UnknownName)
-    assert "There is no way to take units away 'remove'. Known: attention, delete, mask." == str(wrong.exception)
+    assert str(wrong.exception) == "There is no way to take units away 'remove'. Known: attention, delete, mask."
 
 
 def test_reading_again_needs_a_model() -> None:

@@ -22,6 +22,8 @@ from heedful.studies.serrano2019.tables import attained_in_words, fractions_in_w
 from heedful.studies.study import tabulate, want
 from tests.covering import covers
 
+pytestmark = pytest.mark.xdist_group("serrano study")  # one worker makes what these tests share
+
 TRAINED = ("HANnoenc", "FLANnoenc")
 SIGNS = {"bad": ("awful", "dull", "poor"), "good": ("fine", "great", "lovely")}
 PLAIN = ("chair", "door", "house", "lamp", "river", "road", "stone", "table", "tree", "window")

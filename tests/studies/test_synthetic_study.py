@@ -19,6 +19,8 @@ from heedful.studies.sun2020.synthetic import Planted, Recording, plan
 from heedful.studies.sun2020.tables import attention_gap, gap_courses, loss_table, settling_times
 from tests.covering import covers
 
+pytestmark = pytest.mark.xdist_group("synthetic study")  # one worker makes what these tests share
+
 
 def small(settings: RunSettings) -> RunSettings:
     """The same training on few texts, for a moment."""
