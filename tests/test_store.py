@@ -320,6 +320,17 @@ def test_a_run_moved_aside_by_a_process_that_was_killed_is_taken_back(store: Sto
     assert store.rubbish() == [aside]
 
 
+def test_a_run_whose_removal_was_killed_does_not_come_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = publish(store)
+    monkeypatch.setattr("heedful.files.discard", lambda _: None)  # the process dies before the content is deleted
+    store.remove(path.name)
+    (half,) = store.root.glob(f".{path.name}.*")
+    os.utime(half, (0, 0))
+    with store.lock("a" * 64):
+        assert store.find("a" * 64) is None
+    assert half in store.rubbish()
+
+
 def test_gc_sees_what_a_killed_audit_left_in_a_run(store: Store) -> None:
     left = publish(store) / "figures" / ".scores.svg.12345678.part"
     left.parent.mkdir()

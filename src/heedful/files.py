@@ -93,7 +93,7 @@ def _own_name(aside: Path) -> str:
 
 def remove_folder(path: Path) -> None:
     """Remove a folder that others may be reading: it disappears at once, then its content is deleted."""
-    hidden = _beside(path, "old")
+    hidden = _beside(path, "gone")  # never taken back, unlike what is moved aside to be replaced
     with explained(path, "removed"):
         path.replace(hidden)
     discard(hidden)

@@ -124,6 +124,18 @@ def test_the_exact_way_and_the_looks_agree_on_a_trace(by: str) -> None:
     pd.testing.assert_frame_equal(looked, exact)
 
 
+def test_the_exact_way_counts_given_weights_and_refuses_other_ways() -> None:
+    subject = SUBJECTS["trace"]
+    assert isinstance(subject, TraceSubject)
+    order, tens = ranked(subject.trace, "attention"), torch.full_like(subject.trace.attention_weights, 10.0)
+    exact = flips_along(subject, order, tens, how=ATTENTION)
+    pd.testing.assert_frame_equal(exact, flips_along(subject, order, tens, how=ATTENTION, grid=Grid(steps=1000)))
+    flipped = exact["erased"].notna()
+    assert exact.loc[flipped, "mass"].tolist() == [10.0 * count for count in exact.loc[flipped, "erased"]]
+    with pytest.raises(UnknownName, match="way to take units away 'delete'"):
+        flips_along(subject, order, tens, how=DELETE)
+
+
 @dataclass(frozen=True)
 class Majority(Subject):
     """Class 1 while more than half of a text's units are there, else class 0; of its own it only has probabilities."""

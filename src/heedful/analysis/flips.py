@@ -6,7 +6,7 @@ per instance, the true `minimum`. `flips_along` asks a subject step by step.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from heedful.analysis.erasure import Flips, first_flips, flip_table, flips_by_ke
 from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.rankings import RANKINGS, Ranking, ranked
 from heedful.errors import InputError, UnknownName
-from heedful.subjects import Subject
+from heedful.subjects import Subject, check_way
 from heedful.text.ragged import segment_softmax, segment_sum
 from heedful.traces import Trace
 
@@ -199,10 +199,14 @@ def flips_along(
     column `mass`. The columns are those of `first_flips`. With steps in the grid `erased` is the first look at which
     the decision has flipped: an upper bound. Of a trace every prefix is known exactly, without looking.
     """
+    check_way(how, subject)
     looks, units = grid or Grid(), subject.units
     places = places_along(order, units.offsets, units.segments)
     if isinstance(subject, TraceSubject) and looks.steps is None:
-        return flip_table(flips_by_keys(subject.trace, -places.double()), units.lengths)
+        exact = flips_by_keys(subject.trace, -places.double())
+        mass = segment_sum(weights * (places < exact.erased[units.segments]), units.offsets)
+        own = weights is subject.trace.attention_weights
+        return flip_table(exact if own else replace(exact, mass=mass), units.lengths)
     erased, flipped_to = torch.full_like(subject.decisions, NEVER), subject.decisions.clone()
     last = torch.zeros_like(erased)
     for sizes in looks.looks(units.lengths):  # all texts that have not flipped at once

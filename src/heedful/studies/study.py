@@ -35,7 +35,7 @@ from heedful.store import Store
 from heedful.studies.measures import what_it_is
 from heedful.sweep.loop import Failure, SweepEvent, sweep
 from heedful.sweep.plan import Plan
-from heedful.text.datasets import DATASETS
+from heedful.text.datasets import DATASETS, find_dataset
 
 STUDIES: Mapping[str, str] = {
     "sun2020": "heedful.studies.sun2020.study",
@@ -68,7 +68,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         for dataset in self.datasets:
-            if dataset not in DATASETS and not Path(dataset).is_file():
+            if not find_dataset(dataset) and not Path(dataset).is_file():
                 raise UnknownName("data set", dataset, DATASETS)
         for scale in self.scales:
             if not 0 < scale < float("inf"):
@@ -114,6 +114,8 @@ class Measure:
 
     make: Callable[[Material], pd.DataFrame]
     trials: Sequence[Trial] = ()
+    needs_all: bool = False
+    """Whether it is made only where all of its runs are there, and not of some."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,8 +299,12 @@ class Measured(Mapping[str, pd.DataFrame]):
         watch: Watch | None = None,
     ) -> None:
         self._selection, self._runs, self._watch = selection, runs, watch
-        self._possible = {name: one for name, one in measures.items() if self._finished(one) or not one.trials}
+        self._possible = {name: one for name, one in measures.items() if self._can_be_made(one)}
         self._made: dict[str, pd.DataFrame] = {}
+
+    def _can_be_made(self, measure: Measure) -> bool:
+        finished = len(self._finished(measure))
+        return finished == len(measure.trials) or (finished > 0 and not measure.needs_all)
 
     def _finished(self, measure: Measure) -> list[tuple[Trial, Run]]:
         return [(one, self._runs[one.settings]) for one in measure.trials if one.settings in self._runs]

@@ -54,7 +54,9 @@ def _of_cell(cell: Cell, table: str) -> Measure:
 
 def _of_recordings(settings: Sequence[RunSettings], make: Make) -> Measure:
     trials = [Trial(dataset=SYNTHETIC, model=one.model.attention, settings=one) for one in dict.fromkeys(settings)]
-    return Measure(make=lambda material: make([Recording(run) for _, run in material.runs]), trials=trials)
+    return Measure(
+        make=lambda material: make([Recording(run) for _, run in material.runs]), trials=trials, needs_all=True
+    )
 
 
 def _first(table: str) -> Make:
