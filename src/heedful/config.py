@@ -84,6 +84,11 @@ class ModelSettings(Settings):
     context_deviation: float = Field(1.0, gt=0)  # V ~ N(0, ·²): the norm matters for how fast attention develops
     readout_range: float | None = Field(None, gt=0)  # W uniform in ±; None is 1/√d
 
+    @property
+    def contextual(self) -> bool:
+        """Whether what a unit says hangs on its neighbours."""
+        return self.structure == "hierarchical" or self.encoder not in {"none", "affine"}
+
 
 class TrainingSettings(Settings):
     """How the classifier is fitted."""

@@ -162,9 +162,10 @@ def run_name(settings: RunSettings, corpus: Corpus) -> str:
     model = settings.model
     name = "".join(character if character.isalnum() or character in "-." else "-" for character in corpus.name)
     sentences = "hierarchical-" if model.structure == "hierarchical" else ""
+    imposed = "" if model.attention_weights == "learned" else f"{model.attention_weights}-"
     penalty = settings.training.alignment_penalty
     scale = f"{model.score_scale:g}-penalty-{penalty:g}" if penalty else f"{model.score_scale:g}"
-    return f"{sentences}{model.attention}-{model.encoder}-{scale}_{name[:40]}_{settings.training.seed}"
+    return f"{sentences}{imposed}{model.attention}-{model.encoder}-{scale}_{name[:40]}_{settings.training.seed}"
 
 
 def _write(folder: Path, model: Classifier, corpus: Corpus, recorded: Tables) -> dict[str, Any]:

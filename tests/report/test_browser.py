@@ -49,7 +49,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory, hostile_page: Path) -> Ite
 
 def test_the_answer_and_the_verdicts_come_first(browser: webdriver.Chrome) -> None:
     headings = [heading.text for heading in browser.find_elements(By.TAG_NAME, "h2")]
-    assert headings[0] == "Across the corpus: the words"
+    assert headings[:2] == ["Is the model worth explaining?", "Across the corpus: the words"]
     assert browser.find_element(By.CLASS_NAME, "answer").text
     assert len(browser.find_elements(By.CSS_SELECTOR, "#answer .verdict")) == 2
     claims = [claim.text.split()[0] for claim in browser.find_elements(By.CSS_SELECTOR, "#verdicts .claim")]

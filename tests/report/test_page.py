@@ -134,7 +134,7 @@ def test_every_reference_within_the_page_has_its_target(html: str, page: Page) -
 def test_sections_come_in_their_order(html: str) -> None:
     places = [
         html.index(f'<section id="{name}">')
-        for name in ("answer", "verdicts", "accuracy", "erasure", "advice", "figures", "training", "tokens", "examples")
+        for name in ("answer", "accuracy", "verdicts", "erasure", "advice", "figures", "training", "tokens", "examples")
     ]
     assert places == sorted(places)
     assert html.index('class="answer"') < places[0]

@@ -79,7 +79,7 @@ def test_the_payload_is_strict_json_of_numbers() -> None:
     assert [(row["dataset"], row["claim"], row["verdict"]) for row in value["verdicts"]] == [("SST", "S1", "yes")]
     assert [(one["name"], one["claims"], one["tables"]) for one in value["sections"]] == [
         ("verdicts", ["S1"], []),
-        ("tables", [], ["table2"]),
+        ("tables", [], [{"name": "table2", "title": "Table 2", "note": "", "lead": "Near."}]),
         ("hidden", [], []),
     ]
 

@@ -153,11 +153,7 @@ def small_study(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
         patch.setattr("heedful.text.synthetic.HELD_OUT_SIZE", 60)
         wanted = want(STUDY, quick=True, figures=["all"], claims=True)
         made = [table for table in wanted.tables if table.name == "synthetic"]
-        figures = [
-            figure
-            for figure in wanted.figures
-            if STUDY.has_data(figure.needs, replace(wanted.selection, datasets=("agnews",)))
-        ]
+        figures = STUDY.with_data(wanted.figures, replace(wanted.selection, datasets=("agnews",)))
         only = replace(wanted, tables=tuple(made), figures=tuple(figures), claims=False)
         return reproduce(STUDY, only, Store(folder / "store"), folder / "out", workers=1)
 

@@ -110,8 +110,8 @@ CLAIMS = (
         threshold=0.02,  # seeds of one cell differ by up to 1.6 points (papers.md): two points are more than chance
         estimate=lambda rows: accuracy_difference(_plain(rows, MODERATE), _plain(rows, SMALL)),
         yes="A small λ hurts: it costs {:.1%} of accuracy.",
-        no="A small λ does little harm: the difference in accuracy is {:+.1%}.",
-        unsure="A small λ changes accuracy by {:+.1%} against a moderate one",
+        no="A small λ does little harm: a moderate one is better by {:+.1%} of accuracy.",
+        unsure="A moderate λ is better than a small one by {:+.1%} of accuracy",
         doubt=close("the line of two points", "runs"),
         span=(-0.1, 0.5),
     ),

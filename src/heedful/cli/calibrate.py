@@ -22,8 +22,6 @@ TITLES: Mapping[str, str] = {
 }
 """The tables that are printed, and what stands above them."""
 
-WIDTH = 120  # columns that the tables take, where the terminal does not say that it has more
-
 
 def calibrate(
     seeds: Annotated[int, typer.Option(min=1, help="Worlds of each kind.")] = 2,
@@ -74,12 +72,10 @@ def _judged(title: str, wanted: "Sequence[World]", workers: int | None) -> "Cali
 
 
 def _print(tables: "Mapping[str, pd.DataFrame]") -> None:
-    from rich.console import Console
-
-    from heedful.report.terminal import grid
+    from heedful.report.terminal import grid, wide_console
     from heedful.studies.calibration.judging import shown_confusion
 
-    console = Console(highlight=False, width=max(Console().width, WIDTH))
+    console = wide_console()
     for name, title in TITLES.items():
         if name in tables:
             words = shown_confusion(tables[name]).map(lambda cell: cell if isinstance(cell, str) else f"{cell:,}")

@@ -11,7 +11,9 @@ from heedful.errors import ConfigError
 
 
 def reproduce(
-    paper: Annotated[str | None, typer.Argument(help="The study of a paper, such as sun2020; see --list.")] = None,
+    paper: Annotated[
+        str | None, typer.Argument(help="The study of a paper: sun2020 or serrano2019; --list shows what they have.")
+    ] = None,
     tables: Annotated[
         list[str] | None, typer.Option("--table", help="Only this table, by its number or name; may be repeated.")
     ] = None,

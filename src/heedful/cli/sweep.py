@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.options import Json, StoreRoot, print_json
+from heedful.notebook import counted
 
 if TYPE_CHECKING:
     from heedful.sweep.loop import Planned, Sweep
@@ -77,7 +78,8 @@ def _print_sweep(done: "Sweep", stem: Path, as_json: bool) -> None:
         return
     for row in done.summary[done.summary["metric"] == "test_accuracy"].to_dict("records"):
         settings = " ".join(str(value) for name, value in row.items() if "." in str(name))
-        print(f"{settings:50} {row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}] over {row['seeds']} seeds")
+        interval = "" if row["seeds"] == 1 else f" [{row['low']:.4f}, {row['high']:.4f}]"
+        print(f"{settings:50} {row['mean']:.4f}{interval} over {counted(row['seeds'], 'seed')}")
     print(f"{len(done.runs)} runs, {done.found} of them found, {len(done.failures)} failed")
     for failure in done.failures:
         print(f"failed: {failure.message}")

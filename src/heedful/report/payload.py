@@ -39,7 +39,9 @@ def _section(section: Section) -> dict[str, object]:
         "lead": section.lead,
         "note": section.note,
         "claims": [verdict.claim for verdict in section.verdicts] or list(section.claims()),
-        "tables": [table.name for table in section.tables],
+        "tables": [
+            {name: getattr(table, name) for name in ("name", "title", "note", "lead")} for table in section.tables
+        ],
         "pictures": {picture.name: picture.legend for picture in section.pictures},
         "texts": [asdict(text) for text in section.texts],
     }

@@ -13,6 +13,8 @@ from heedful.report.page import Page, Section
 
 COLOURS = {"yes": "green", "no": "red", "not shown": "yellow"}
 INDENT = 2
+WIDTH = 120
+"""Columns where nobody looks at a terminal."""
 
 
 def printable(text: str) -> str:
@@ -22,9 +24,15 @@ def printable(text: str) -> str:
     )
 
 
+def wide_console() -> Console:
+    """The terminal; into a file or another program lines are as long as tables need."""
+    usual = Console(highlight=False)
+    return usual if usual.is_terminal else Console(highlight=False, width=max(usual.width, WIDTH))
+
+
 def print_page(page: Page, console: Console | None = None) -> None:
     """Everything in plain words, section by section."""
-    screen = console or Console(highlight=False)
+    screen = console or wide_console()
     if page.answer is None:
         screen.print(Text(printable(page.headline), "bold"))
     else:

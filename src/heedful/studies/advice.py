@@ -153,11 +153,14 @@ def _judged(advice: Advice, model: ModelSettings, corpus: Corpus) -> Advice:
 
 
 def scaling_claims(model: ModelSettings, classes: int) -> tuple[str, ...]:
-    """The claims about λ, and about other models than the plain one, that this model can be judged by."""
+    """The claims about λ that this model can be judged by, and of an LSTM that about its scopes.
+
+    C9 is of several models together; what it says of this one, C1 and C2 say.
+    """
     name = MODELS.get((model.attention, model.encoder))
-    of_scale = () if name != PLAIN else ("C4", "C11") if classes > 2 else ("C3", "C4", "C11", "C11b")
-    of_variants = ("C9", "C9b") if name != PLAIN or classes > 2 else ()
-    return (*of_scale, *of_variants, *(("C12",) if name == RECURRENT else ()))
+    if name == PLAIN:
+        return ("C4", "C11") if classes > 2 else ("C3", "C4", "C11", "C11b")
+    return ("C12",) if name == RECURRENT else ()
 
 
 def _silence(wanted: bool | None, work: float, trainings: int) -> str:
@@ -190,8 +193,7 @@ def _gone(run: Path, count: int) -> str:
 
 def training_work(settings: RunSettings, corpus: Corpus) -> float:
     """Tokens × epochs × numbers per token: how much a training has to do, whatever machine does it."""
-    contextual = settings.model.encoder not in {"none", "affine"} or settings.model.structure == "hierarchical"
-    size = settings.model.embedding_size * (CONTEXTUAL_WORK if contextual else 1)
+    size = settings.model.embedding_size * (CONTEXTUAL_WORK if settings.model.contextual else 1)
     return float(corpus.train.offsets[-1]) * settings.training.epochs * size
 
 

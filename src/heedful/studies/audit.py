@@ -258,12 +258,12 @@ def _compose(
     """All that the page shows."""
     naming = class_naming(corpus.class_names)
     guessing = majority_rate(corpus)
+    strongest = strongest_tokens(tables["tokens"], corpus.class_names)
     return Page(
         title=f"{corpus.name}: can you trust attention as an explanation here?",
         headline=examined.answer.headline,
         answer=examined.answer,
         sections=[
-            Section(name="verdicts", title="Across the corpus: the words", verdicts=examined.words),
             Section(
                 name="accuracy",
                 title="Is the model worth explaining?",
@@ -271,6 +271,7 @@ def _compose(
                 f"guessing the commonest class would give {100 * guessing:.1f} %.",
                 verdicts=examined.worth,
             ),
+            Section(name="verdicts", title="Across the corpus: the words", verdicts=examined.words),
             examined.erased.section(),
             advice.section(),
             Section(
@@ -285,15 +286,22 @@ def _compose(
                 name="tokens",
                 title="Words that push most towards each class",
                 tables=[
-                    PageTable(name=f"towards {name}", title=f"towards {name}", cells=table)
-                    for name, table in strongest_tokens(tables["tokens"], corpus.class_names).items()
+                    PageTable(
+                        name=f"strongest-{place}", title=f"towards {name}", cells=strongest_in_words(rows), data=rows
+                    )
+                    for place, (name, rows) in enumerate(strongest.items())
                 ],
                 on_terminal=False,
             ),
             Section(name="examples", title="Test texts", texts=_examples(audited, trace, corpus), on_terminal=False),
         ],
         notices=[*audited.notices(corpus), *left_out_classes(corpus), *copies_said(trace)],
-        numbers={**audited.metrics, "majority_accuracy": guessing},
+        numbers={
+            **audited.metrics,
+            "majority_accuracy": guessing,
+            "recommended_scale": advice.scale,
+            "recommended_penalty": advice.penalty,
+        },
         facts=_facts(audited, corpus),
     )
 
@@ -364,18 +372,22 @@ def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[s
     if len(class_names) == 2:
         ordered = [frequent.nsmallest(STRONGEST, "polarity"), frequent.nlargest(STRONGEST, "polarity")]
         kept = [ordered[0][ordered[0]["polarity"] < 0], ordered[1][ordered[1]["polarity"] > 0]]
-        return {name: _short(rows, "polarity") for name, rows in zip(class_names, kept, strict=True)}
+        return {name: _columns(rows, "polarity") for name, rows in zip(class_names, kept, strict=True)}
     columns = dict(zip(class_names, polarity_names(tokens), strict=True))
     return {
-        name: _short(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column)
+        name: _columns(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column)
         for name, column in columns.items()
     }
 
 
-def _short(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    table = rows[["token", column, "attention", "count"]].rename(columns={column: "polarity"})
-    numbers = {name: table[name].map("{:+.2f}".format) for name in ("polarity", "attention")}
-    return table.assign(token=[brief(token) for token in table["token"]], **numbers)
+def _columns(rows: pd.DataFrame, polarity: str) -> pd.DataFrame:
+    return rows[["token", polarity, "attention", "count"]].rename(columns={polarity: "polarity"})
+
+
+def strongest_in_words(strongest: pd.DataFrame) -> pd.DataFrame:
+    """The table with short tokens and two digits."""
+    numbers = {name: strongest[name].map("{:+.2f}".format) for name in ("polarity", "attention")}
+    return strongest.assign(token=[brief(token) for token in strongest["token"]], **numbers)
 
 
 def _examples(audited: Run, trace: Trace, corpus: Corpus) -> list[Example]:

@@ -26,10 +26,7 @@ POOLED_FROM = 100.0
 
 def what_it_is(model: ModelSettings) -> dict[str, object]:
     """The columns that say what a model is."""
-    contextual = model.encoder not in {"none", "affine"}
-    return {
-        "structure": model.structure, "attention": model.attention, "encoder": model.encoder, "contextual": contextual
-    }  # fmt: skip
+    return {name: getattr(model, name) for name in ("structure", "attention", "encoder", "contextual")}
 
 
 def run_row(run: Run) -> pd.DataFrame:
@@ -47,7 +44,7 @@ def measure_runs(dataset: str, model: str, runs: Iterable[Run], *, printed: bool
     """A row per run; columns ending in _low and _high are bounds of 95 % over resampled tokens or test texts.
 
     Accuracy, VᵀW (`alignment`), and how the groups of tokens differ (`group_measures`): in the groups that the paper's
-    definition `printed`, or else in those that class sizes cannot move. Of a contextual encoder `local_separation` and
+    definition `printed`, or else in those that class sizes cannot move. Of an LSTM `local_separation` and
     `local_signs` are of scores in context, and `clarity` is the difference of the separations; `pooling` is the share
     of test texts whose decision stays when attention is made even.
     """

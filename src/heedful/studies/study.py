@@ -49,6 +49,7 @@ SYNTHETIC = "synthetic"
 MOST_NOTICES = 10
 
 T = TypeVar("T")
+Part = TypeVar("Part", "Table", "StudyFigure")
 Frames = Mapping[str, pd.DataFrame]
 Watch = Callable[[SweepEvent], None]
 
@@ -181,13 +182,15 @@ class Study:
     def drawable(self, selection: Selection) -> list[str]:
         """The figures that show at least one of the models and need no other data than those selected."""
         shown = [one for one in self.figures if not one.models or set(one.models) & set(selection.models)]
-        return [figure.name for figure in shown if self.has_data(figure.needs, selection)]
+        return [figure.name for figure in self.with_data(shown, selection)]
 
-    def has_data(self, needs: Iterable[str], selection: Selection) -> bool:
-        """Whether these measures need no other data than those selected."""
+    def with_data(self, parts: Iterable[Part], selection: Selection) -> list[Part]:
+        """Those figures, or tables, that need no other data than those selected."""
         at_hand = {*selection.datasets, *([SYNTHETIC] if selection.synthetic else [])}
-        measures = self.measures(selection)
-        return {trial.dataset for need in needs for trial in measures[need].trials} <= at_hand
+        needed = {
+            name: {trial.dataset for trial in measure.trials} for name, measure in self.measures(selection).items()
+        }
+        return [part for part in parts if all(needed[need] <= at_hand for need in part.needs)]
 
 
 def _named(kind: str, name: str, known: Mapping[str, T]) -> T:
@@ -245,7 +248,7 @@ def want(
     asked = [one for one in study.tables if not one.comes_with] if everything else [study.table(one) for one in tables]
     if chosen and not asked and "claims" not in parts:
         selection = _narrowed(selection, chosen)
-    along = [one for one in study.tables if parts & set(one.comes_with) and study.has_data(one.needs, selection)]
+    along = study.with_data([one for one in study.tables if parts & set(one.comes_with)], selection)
     return Wanted(selection=selection, tables=(*asked, *along), figures=chosen, claims="claims" in parts)
 
 
@@ -394,7 +397,7 @@ def tabulate(
         title=study.title,
         headline=_headline(judged, shown, pictures),
         sections=list(_sections(study, wanted, measured, judged, shown, pictures)),
-        notices=_notices(study, wanted, failures, missing),
+        notices=[*_notices(study, wanted, failures, missing), *_said_of(files)],
         facts={"Models": {name: _choices(study, name) for name in study.models}, "Versions": environment()},
         places={"page": out / "study.html"},
     )
@@ -451,7 +454,7 @@ def _headline(judged: Sequence[Judged], shown: Sequence[PageTable], pictures: Se
         yes, no, open_ones = (verdicts.count(decision) for decision in ("yes", "no", "not shown"))
         return f"Of {len(verdicts)} claims {yes} are shown (yes), {no} refuted (no), {open_ones} not shown."
     leads = [table.lead for table in shown if table.lead]
-    return leads[0] if leads else f"{counted(len(pictures), 'figure')}."
+    return leads[0] if leads else f"{counted(len(shown), 'table')}, {counted(len(pictures), 'figure')}."
 
 
 def _sections(
@@ -483,6 +486,11 @@ def _notices(study: Study, wanted: Wanted, failures: Sequence[Failure], missing:
     quick = [study.about_quick] if wanted.selection.quick and study.about_quick else []
     failed = [f"A run failed: {failure.message}" for failure in failures[:MOST_NOTICES]]
     return [*quick, *failed, *(f"Figure {name} is not drawn: it needs runs that failed." for name in missing)]
+
+
+def _said_of(files: Frames) -> list[str]:
+    """What tables have to say of what they lack."""
+    return [str(said) for table in files.values() for said in table.attrs.get("notices", [])]
 
 
 def _choices(study: Study, model: str) -> str:

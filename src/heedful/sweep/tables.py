@@ -1,12 +1,13 @@
 """Runs as tables: one row per run, and one row per configuration and metric with the interval over seeds."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from heedful.analysis.statistics import mean_over_seeds
+from heedful.analysis.statistics import Numbers, mean_over_seeds
 from heedful.store import flatten
 from heedful.sweep.plan import SEED
 
@@ -56,9 +57,17 @@ def summarize(runs: pd.DataFrame, varied: Sequence[str], metrics: Sequence[str])
         for metric in metrics:
             values = group[metric].dropna().to_numpy(np.float64)
             if len(values):
-                mean = mean_over_seeds(values)
-                rows.append((*group[settings].iloc[0], metric, mean.value, mean.low, mean.high, mean.count))
+                rows.append((*group[settings].iloc[0], metric, *_with_interval(metric, values)))
     return pd.DataFrame(rows, columns=[*settings, *COLUMNS])
+
+
+def _with_interval(metric: str, values: Numbers) -> tuple[float, float, float, int]:
+    """Mean, interval and number of seeds; one seed has no interval, and a share lies between 0 and 1."""
+    mean = mean_over_seeds(values)
+    if mean.count == 1:
+        return mean.value, math.nan, math.nan, 1
+    low, high = (0.0, 1.0) if "accuracy" in metric else (-math.inf, math.inf)
+    return mean.value, max(mean.low, low), min(mean.high, high), mean.count
 
 
 def metric_names(manifests: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -47,7 +47,7 @@ def _corpora(material: Material) -> pd.DataFrame:
     if not corpora:
         raise HeedfulError(unread[0])
     table = table_1(corpora)
-    table.attrs["unread"] = unread
+    table.attrs["notices"] = unread
     return table
 
 
@@ -94,8 +94,7 @@ def _shown(name: str, title: str, cells: Callable[[Frames], pd.DataFrame]) -> Ca
     """The table of that name with cells in words."""
 
     def show(files: Frames) -> PageTable:
-        note = " ".join([_NOTES[name], *files[name].attrs.get("unread", [])])
-        return PageTable(name=name, title=title, cells=cells(files), data=files[name], note=note)
+        return PageTable(name=name, title=title, cells=cells(files), data=files[name], note=_NOTES[name])
 
     return show
 

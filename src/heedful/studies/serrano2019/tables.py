@@ -1,4 +1,4 @@
-"""The tables of the study, from the frames of `measures_of`: flip tables, accuracy, fractions, distance to the minimum.
+"""The tables of the study, from what its study measures: flip tables, accuracy, fractions, distance to the minimum.
 
 Shares are in per cent. With one seed their interval is Wilson's over the instances; with several it is Student's over
 seeds. Numbers of the paper stand beside ours where the data set is one of its own or stands for one.

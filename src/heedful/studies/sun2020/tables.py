@@ -41,7 +41,8 @@ def table_2(runs: pd.DataFrame) -> pd.DataFrame:
     for key, cell in runs.groupby(["dataset", "model", "scale"], sort=False):
         dataset, model, scale = str(key[0]), str(key[1]), float(cell["scale"].iloc[0])
         ends = zip(cell["accuracy"], cell["low"], cell["high"], strict=True)
-        estimate = own_or_over_seeds([Estimate(value=value, low=low, high=high, count=1) for value, low, high in ends])
+        seeds = [Estimate(value=value, low=low, high=high, count=1) for value, low, high in ends]
+        estimate = own_or_over_seeds(seeds, (0.0, 100.0))
         paper = accuracy(dataset, model, scale)
         rows.append(
             {
