@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from heedful.claims import dynamics, scaling
+from heedful.claims import trainings
 from heedful.config import RunSettings
 from heedful.studies.measures import measure_runs
 from heedful.studies.study import SYNTHETIC, Frames, Material, Measure, Scope, Selection, Study, Table, Trial
@@ -140,7 +140,7 @@ STUDY = Study(
         ),
     ),
     figures=FIGURES,
-    claims=tuple(sorted([*ON_TOKENS, *(claim.name for claim in (*scaling.CLAIMS, *dynamics.CLAIMS))], key=_number)),
+    claims=tuple(sorted([*ON_TOKENS, *(claim.name for claim in trainings.CLAIMS)], key=_number)),
     scopes=_scopes,
     about_figures="Drawn by `heedful reproduce sun2020 --figure all`; SVG, PDF and PNG lie in the study's folder "
     "`figures`. On real data each point is a token, placed by how frequent it is; the curves beside a panel are the "

@@ -8,7 +8,7 @@ import pandas as pd
 
 from heedful.analysis.statistics import Estimate, mean_over_seeds
 from heedful.claims.combine import own_or_over_seeds
-from heedful.claims.dynamics import EXPECTED
+from heedful.claims.trainings import EXPECTED
 from heedful.papers.sun2020 import PUBLISHED_LOSS, PUBLISHED_SCORES, accuracy
 from heedful.report.page import PageTable
 from heedful.studies.study import Frames, Material
