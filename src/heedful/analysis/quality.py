@@ -26,6 +26,9 @@ Tables = Mapping[str, pd.DataFrame]
 COMMON = ("attention", "gradient", "product", "margin", "minimum")
 """What must flip an instance for it to be common, so that the set does not depend on what else is looked at."""
 
+INSTANCE = ["dataset", "model", "seed", "instance"]
+"""What tells the instances of many runs apart."""
+
 THRESHOLDS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -124,6 +127,27 @@ def with_everything_erased(rows: pd.DataFrame) -> pd.DataFrame:
     mass = rows["mass"].where(rows["erased"].notna(), 1.0) if "mass" in rows else float("nan")
     erased = rows["erased"].fillna(rows["units"])
     return rows.assign(erased=erased, fraction=erased.astype(float) / rows["units"], mass=mass)
+
+
+def with_common(flips: pd.DataFrame) -> pd.DataFrame:
+    """Rows of many runs of more than one unit that flip, or that are `common`: of instances that every ranking flips.
+
+    Serrano & Smith leave out what a ranking never flips, ranking by ranking (section 5.3). Chance does not choose what
+    is common; there a random order that does not flip counts as everything erased.
+    """
+    several = flips[flips["units"] > 1]
+    flipped = several["erased"].notna()
+    always = (flipped | (several["ranking"] == "random")).groupby([several[key] for key in INSTANCE]).transform("all")
+    return with_everything_erased(several).assign(common=always, flipped=flipped)[flipped | always]
+
+
+def excess(flips: pd.DataFrame) -> pd.DataFrame:
+    """Rows of more than one unit that have a minimum, with `ratio` = erased / minimum, missing where nothing flips."""
+    several = flips[flips["units"] > 1]
+    fewest = several.loc[several["ranking"] == "minimum", [*INSTANCE, "erased"]].dropna()
+    joined = several.merge(fewest.rename(columns={"erased": "fewest"}), on=INSTANCE)
+    erased, least = (joined[column].to_numpy(np.float64, na_value=np.nan) for column in ("erased", "fewest"))
+    return joined.assign(ratio=erased / least)
 
 
 def optimality_gaps(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:

@@ -21,16 +21,8 @@ from numpy.typing import ArrayLike
 Marker = Literal["o", "^", "s", "D", "v", "P", "X"]
 Line = Literal["-", "--", "-.", ":"] | tuple[int, tuple[int, ...]]
 
-BLUE, ORANGE, GREY, GREEN, PURPLE, SKY, YELLOW, VERMILION = (
-    "#0072B2",
-    "#E69F00",
-    "#8C8C8C",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#B8A900",
-    "#D55E00",
-)
+BLUE, ORANGE, GREY, GREEN = "#0072B2", "#E69F00", "#8C8C8C", "#009E73"
+PURPLE, SKY, YELLOW, VERMILION = "#CC79A7", "#56B4E9", "#B8A900", "#D55E00"
 BROWN, INDIGO, BLACK = "#7A4A1E", "#4B3A8C", "#222222"
 ATTENDED, TOWARDS, AWAY = ORANGE, GREEN, PURPLE
 """In texts: attention; what speaks for the decision, and against it. No class has one of these colours."""
@@ -89,6 +81,12 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def mixed(colour: str, share: float) -> tuple[float, float, float]:
+    """White turned into a colour by a share: red, green and blue, each of 255."""
+    red, green, blue = (255 + (int(colour[place : place + 2], 16) - 255) * share for place in (1, 3, 5))
+    return red, green, blue
+
+
 def panels(
     count: int, *, columns: int = 3, width: float = 4.6, height: float = 3.6, share_y: bool = False
 ) -> tuple[Canvas, list[Axes]]:
@@ -130,14 +128,8 @@ def scatter(
 
 def boxes(axis: Axes, data: Sequence[ArrayLike], names: Sequence[str], looks: Sequence[Look], *, width: float) -> None:
     """A box for each of these samples, with its name below it."""
-    drawn = axis.boxplot(
-        list(data),
-        tick_labels=list(names),
-        patch_artist=True,
-        widths=width,
-        flierprops={"markersize": 2.5, "alpha": 0.5},
-        medianprops={"color": "black"},
-    )
+    marks: dict[str, Any] = {"flierprops": {"markersize": 2.5, "alpha": 0.5}, "medianprops": {"color": "black"}}
+    drawn = axis.boxplot(list(data), tick_labels=list(names), patch_artist=True, widths=width, **marks)
     for patch, look in zip(drawn["boxes"], looks, strict=True):
         patch.set(facecolor=look.colour, hatch=look.hatch, alpha=0.75)
 
