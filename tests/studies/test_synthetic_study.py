@@ -9,7 +9,7 @@ import pytest
 
 from heedful.config import RunSettings
 from heedful.pipeline import read_corpus, run
-from heedful.report.timeline import CONTENT_POLICY
+from heedful.report.html import CONTENT_POLICY
 from heedful.store import Store
 from heedful.studies.study import Reproduced, reproduce, want
 from heedful.studies.sun2020 import study as study_module

@@ -123,6 +123,6 @@ def find_run(name: str, store: Path) -> "Run":
 
 def print_json(value: object) -> None:
     """Strict JSON: what is not a number is null."""
-    from heedful.report.plain import plain
+    from heedful.report import plain
 
     print(json.dumps(plain(value), indent=2, ensure_ascii=False, default=str, allow_nan=False))

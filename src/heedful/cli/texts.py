@@ -112,7 +112,7 @@ def _erase_trace(name: str | None, store: Path, file: Path | None, seed: int | N
 def _show(page: "Page", out: Path | None, ending: str, as_json: bool) -> None:
     """Save the tables where that is asked for, and print."""
     from heedful.report.exports import save_tables
-    from heedful.report.payload import payload
+    from heedful.report.page import payload
     from heedful.report.terminal import print_page
 
     if out is not None:

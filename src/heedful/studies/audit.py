@@ -28,11 +28,9 @@ from heedful.notebook import counted
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.exports import save_tables
-from heedful.report.html import write_html
-from heedful.report.page import Page, PageTable, Section
-from heedful.report.payload import payload
+from heedful.report.html import timeline, write_html
+from heedful.report.page import Page, PageTable, Section, payload
 from heedful.report.strips import Example, make_example, telling_instances
-from heedful.report.timeline import timeline
 from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
 from heedful.studies.erase import ErasedAttention
@@ -117,7 +115,7 @@ class Audit:
         return self.examined.erased
 
     def summary(self) -> dict[str, Any]:
-        """The audit as plain data (`heedful.report.payload`)."""
+        """The audit as plain data (`heedful.report.page`)."""
         return payload(self.page)
 
 

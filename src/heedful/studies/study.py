@@ -27,10 +27,8 @@ from heedful.files import write_text
 from heedful.notebook import counted
 from heedful.pipeline import Run, environment
 from heedful.report.exports import as_markdown, save_tables
-from heedful.report.html import write_html
-from heedful.report.page import Judged, Page, PageTable, Section
-from heedful.report.payload import payload
-from heedful.report.timeline import timeline
+from heedful.report.html import timeline, write_html
+from heedful.report.page import Judged, Page, PageTable, Section, payload
 from heedful.store import Store
 from heedful.studies.measures import what_it_is
 from heedful.sweep.loop import Failure, SweepEvent, sweep
