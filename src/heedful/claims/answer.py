@@ -78,7 +78,8 @@ def answer(
     note: what must be said of the words that the first question rests on.
     """
     known = {verdict.claim: verdict.decision for verdict in verdicts}
-    corpus, decision = _corpus(known, note), _decision(known, _resting(verdicts), classes or {})
+    counts = {verdict.claim: verdict.estimate.count for verdict in verdicts if verdict.estimate is not None}
+    corpus, decision = _corpus(known, note), _decision(known, counts, classes or {})
     idle = known.get(LEARNED, "yes") != "yes"
     if idle:
         unasked = partial(replace, decision="not shown", words=_NOTHING, rests_on=(LEARNED,))
@@ -135,20 +136,15 @@ def _corpus(known: Known, note: str) -> Question:
     )
 
 
-def _resting(verdicts: Sequence[Verdict]) -> tuple[int, int] | None:
-    """How many decisions flip before everything is erased, and of how many; None where that was not measured."""
-    counts = {verdict.claim: verdict.estimate.count for verdict in verdicts if verdict.estimate is not None}
-    return (counts[LEADS], counts[ALL_TEXTS]) if {LEADS, ALL_TEXTS} <= set(counts) else None
-
-
-def _decision(known: Known, resting: tuple[int, int] | None, classes: Known) -> Question:
+def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Question:
+    """Some decisions flip before everything is erased, of every one that there is; where that was not measured, all."""
     rests_on = tuple(name for name in DECISIVE if name in known)
-    some, every = resting or (1, 1)
+    some, every = (counts[LEADS], counts[ALL_TEXTS]) if {LEADS, ALL_TEXTS} <= set(counts) else (1, 1)
     found = single_decisions(known, some, every)
     refuted = found == "yes" and "no" in classes.values()
     said = [
         _joined(rests_on, known),
-        _guides(known),
+        *_guides(known),
         _RESTING.format(some=some, all=every) if some < every else "",
         _FEW_REST if some < FEWEST_DECISIONS * every else "",
         _by_class(classes, found),
@@ -162,14 +158,12 @@ def _decision(known: Known, resting: tuple[int, int] | None, classes: Known) -> 
     )
 
 
-def _guides(known: Known) -> str:
+def _guides(known: Known) -> Iterator[str]:
     """Which other rankings are better guides, and which are not."""
-    said = []
     for decision, words in _GUIDES.items():
         names = [name for claim, name in GUIDES.items() if known.get(claim) == decision]
         if names:
-            said.append(sentence(words[len(names) - 1].format(" and ".join(names))))
-    return " ".join(said)
+            yield sentence(words[len(names) - 1].format(" and ".join(names)))
 
 
 def _by_class(classes: Known, found: Decision) -> str:

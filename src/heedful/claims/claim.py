@@ -117,22 +117,13 @@ class Claim:
         """Compute the statistic from its table and decide."""
         found = self.estimate(tables[self.table])
         enough = found is not None and found.known and min(found.sides) >= self.least
-        verdict = Verdict(
-            claim=self.name,
-            statement=self.statement,
-            decision=decide(found, self.threshold) if enough else "not shown",
-            statistic=self.statistic,
-            estimate=found,
-            threshold=self.threshold,
-            words=self.silence,
-            sides=self.sides,
-            span=self.span,
-        )
+        alike = {name: getattr(self, name) for name in ("statement", "statistic", "threshold", "sides", "span")}
+        decision = decide(found, self.threshold) if enough else "not shown"
+        verdict = Verdict(claim=self.name, decision=decision, estimate=found, words=self.silence, **alike)
         if found is None:
             return verdict
         there = f"{self.silence} There are {verdict.counts.replace(', ', ' and ')}."
-        only = "only " if verdict.decision == "no" else ""
-        said = self.words[verdict.decision].format(found.value, only=only) + found.remark
+        said = self.words[decision].format(found.value, only="only " if decision == "no" else "") + found.remark
         return replace(verdict, words=said if enough else there)
 
 

@@ -47,14 +47,13 @@ LESS_MASS = 0.25
 GRADIENT_TOP_FLIPS_LESS = (14, 24)
 """Of all models so many where the gradient's top unit flips less often than attention's (A.3)."""
 
-_FEW = (
-    f"There are too few texts to tell: {FEWEST} of two units or more are needed on which the erasures differ. More "
-    "test texts may help."
-)
-_UNFLIPPED = (
-    f"There are too few texts to tell: {FEWEST} are needed whose decision flips before all is erased. More test texts "
-    "may help."
-)
+
+def _few(needed: str) -> str:
+    return f"There are too few texts to tell: {FEWEST} {needed}. More test texts may help."
+
+
+_FEW = _few("of two units or more are needed on which the erasures differ")
+_UNFLIPPED = _few("are needed whose decision flips before all is erased")
 _NONE = "This compares models, and the tables do not hold those that it takes"
 _MODELS = f"{_NONE}, or too few texts on which they can be compared."
 
@@ -95,8 +94,7 @@ CLAIMS = named(
         yes="Attention errs where it is nearly undecided: {found}.",
         no="Attention errs also where it is sure: only {found} (50 % is chance).",
         doubt="; that is too close to the line of 70 %, or rests on too few texts.",
-        silence=f"There are too few texts to tell: {FEWEST} are needed in which a random unit mattered more, and "
-        f"{FEWEST} in which the most attended did. More test texts may help.",
+        silence=_few(f"are needed in which a random unit mattered more, and {FEWEST} in which the most attended did"),
         sides=("texts where the top unit mattered more", "texts where the random one did"),
     ),
     S3=_on_single(

@@ -93,14 +93,12 @@ def _matched_lifts(weights: pd.DataFrame) -> Estimate:
     return matched_separation(weights.assign(lift=np.log(weights["lift"].clip(lower=SMALLEST_LIFT))), "lift")
 
 
-_FEW_MATCHED = (
-    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that all "
-    "classes use alike, of about the same frequency. More texts may help, or fewer classes."
+_FEW_WORDS = (
+    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that {{}}. More "
+    "texts may help, or fewer classes."
 )
-_FEW = (
-    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that clearly "
-    "belong to none. More texts may help, or fewer classes."
-)
+_FEW_MATCHED = _FEW_WORDS.format("all classes use alike, of about the same frequency")
+_FEW = _FEW_WORDS.format("clearly belong to none")
 _FEW_TEXTS = f"There are too few test texts to tell whether the model has learned anything: {FEWEST} are needed."
 
 _on_outcomes = partial(Claim, table="outcomes", sides=("texts",), least=FEWEST, span=(-1.0, 1.0), silence=_FEW_TEXTS)

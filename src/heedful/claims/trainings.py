@@ -11,7 +11,6 @@ only when every part does.
 """
 
 import math
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -56,23 +55,13 @@ def _at(rows: pd.DataFrame, scale: float) -> pd.DataFrame:
     return rows[rows["scale"] == scale]
 
 
-def aligned_parting(rows: pd.DataFrame) -> Estimate | None:
-    """At large λ, the AUC of attention scores of the tokens on the side of VᵀW against those of the other side."""
-    return mean_column(_towards(_plain(rows, LARGE), "parting", middle=0.5), "parting", most=1.0)
-
-
-def aligned_asymmetry(rows: pd.DataFrame) -> Estimate | None:
-    """At small λ, how much stronger the polarity of the tokens on the side of VᵀW is."""
-    return mean_column(_towards(_plain(rows, SMALL), "asymmetry", middle=0.0), "asymmetry", most=1.0)
-
-
-def _towards(rows: pd.DataFrame, column: str, *, middle: float) -> pd.DataFrame:
-    """The column mirrored about its middle where VᵀW is negative, with its bounds."""
+def _aligned(rows: pd.DataFrame, column: str, *, middle: float) -> Estimate | None:
+    """The mean of a column that is mirrored about its middle, with its bounds, where VᵀW is negative."""
     rows = rows.dropna(subset=["alignment", column])
     negative = rows["alignment"] < 0
     bounds = {column: column, f"{column}_low": f"{column}_high", f"{column}_high": f"{column}_low"}
     mirrored = {name: rows[name].where(~negative, 2 * middle - rows[other]) for name, other in bounds.items()}
-    return rows.assign(**mirrored)
+    return mean_column(rows.assign(**mirrored), column, most=1.0)
 
 
 def magnitude_ratio(rows: pd.DataFrame) -> Estimate | None:
@@ -80,15 +69,11 @@ def magnitude_ratio(rows: pd.DataFrame) -> Estimate | None:
     pairs = _at(_plain(rows), LARGE[0]).merge(_at(_plain(rows), USUAL), on="seed", suffixes=("", "_before"))
     if pairs.empty:
         return None
-    spread = np.hypot(_relative_half(pairs, ""), _relative_half(pairs, "_before"))
+    halves = {end: (pairs[f"magnitude_high{end}"] - pairs[f"magnitude_low{end}"]) / 2 for end in ("", "_before")}
+    spread = np.hypot(*((half / pairs[f"magnitude{end}"]).to_numpy(np.float64) for end, half in halves.items()))
     ratio = pairs["magnitude"] / pairs["magnitude_before"]
     bounds = {"ratio": ratio, "ratio_low": ratio * (1 - spread), "ratio_high": ratio * (1 + spread)}
     return mean_column(pairs.assign(**bounds), "ratio")
-
-
-def _relative_half(pairs: pd.DataFrame, end: str) -> Numbers:
-    half = (pairs[f"magnitude_high{end}"] - pairs[f"magnitude_low{end}"]) / 2
-    return (half / pairs[f"magnitude{end}"]).to_numpy(np.float64)
 
 
 def weakest_variant(column: str, rows: pd.DataFrame) -> Estimate | None:
@@ -157,24 +142,15 @@ def _weakest_term(run: pd.DataFrame) -> float | None:
     (|B| + |C|) / (|A| + |B| + |C|).
     """
     scale = run["score_scale"]
-    parts = [*_right_shares(run[scale == scale.min()]), *_without_a(run[scale == scale.max()])]
-    return min(parts) if parts else None
-
-
-def _right_shares(run: pd.DataFrame) -> Iterator[float]:
-    rows = _approaching(run)
-    signed = rows[rows["term"].isin(SIGNED_TERMS) & rows["group"].isin(POLAR)]
+    moderate, large = (_approaching(run[scale == end]) for end in (scale.min(), scale.max()))
+    signed = moderate[moderate["term"].isin(SIGNED_TERMS) & moderate["group"].isin(POLAR)]
     downwards = (signed["group"] == "negative") & signed["term"].isin(("B", "C"))
     right = signed["positive"].where(~downwards, 1 - signed["positive"])
-    yield from right.groupby([signed["term"], signed["group"]]).mean().tolist()
-
-
-def _without_a(run: pd.DataFrame) -> Iterator[float]:
-    rows = _approaching(run)
-    polarity = rows[rows["term"].isin(("A", "B", "C")) & rows["group"].isin(POLAR)]
-    for _, group in polarity.groupby("group"):
+    parts = right.groupby([signed["term"], signed["group"]]).mean().tolist()
+    for _, group in large[large["term"].isin(("A", "B", "C")) & large["group"].isin(POLAR)].groupby("group"):
         sizes = group["mean"].abs().groupby(group["term"]).mean()
-        yield float(1 - sizes["A"] / sizes.sum())
+        parts.append(float(1 - sizes["A"] / sizes.sum()))
+    return min(parts) if parts else None
 
 
 def _approaching(run: pd.DataFrame) -> pd.DataFrame:
@@ -211,7 +187,7 @@ SCALING = named(
         statement="At large λ the attention scores of positive and negative tokens part, with the sign of VᵀW.",
         statistic="AUC of attention scores at λ ≥ 100, tokens on the side of VᵀW against the other side",
         threshold=0.7,  # as for C2: the line above which one set clearly exceeds the other
-        estimate=aligned_parting,
+        estimate=lambda rows: _aligned(_plain(rows, LARGE), "parting", middle=0.5),
         found="with a large λ the word on the side of VᵀW has the larger attention score in {:.1%} of all pairs",
         yes="With a large λ attention prefers one class: in {:.1%} of all pairs the word on the side of VᵀW has the "
         "larger score, so that attention says more of VᵀW than of the words.",
@@ -290,7 +266,7 @@ SCALING = named(
         statement="At small λ term A parts the strengths of positive and negative polarity, with the sign of VᵀW.",
         statistic="(mean s⁺ + mean s⁻) / (mean |s⁺| + mean |s⁻|) at λ ≤ 1, times the sign of VᵀW (DP)",
         threshold=0.0,  # the term predicts a direction; how far is the statistic
-        estimate=aligned_asymmetry,
+        estimate=lambda rows: _aligned(_plain(rows, SMALL), "asymmetry", middle=0.0),
         found="with a small λ the strengths of the two classes part by {:+.2f} towards VᵀW",
         yes="With a small λ the words of one class are used more strongly, those on the side of VᵀW (by {:.2f} of the "
         "mean strength).",

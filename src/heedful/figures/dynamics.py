@@ -65,8 +65,7 @@ def dot_product_trends(
                 _plot(axis, pair["time"], pair["omega"], look, linewidth=0.6, alpha=0.55)
             _trend(axis, rows, "omega", look, kind, band=not single)
         _finish(axis, title, label)
-    style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
-    return canvas
+    return style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
 
 
 @style.house_style()
@@ -116,8 +115,7 @@ def single_pairs(table: pd.DataFrame, *, title: str) -> Canvas:
             pair = f"{style.brief(rows['first'].iloc[0], 14)} · {style.brief(rows['second'].iloc[0], 14)}"
             _plot(axis, rows["time"], rows["omega"], look, label=f"{kind}: {pair}")
     _finish(axis, title, OMEGA)
-    style.legend_below(canvas, axis.get_legend_handles_labels()[0], most=3, fontsize=9)
-    return canvas
+    return style.legend_below(canvas, axis.get_legend_handles_labels()[0], most=3, fontsize=9)
 
 
 @style.house_style()
@@ -125,11 +123,10 @@ def score_distributions(tables: Mapping[str, pd.DataFrame], column: str) -> Canv
     """A score of every token by group, a panel for each table (columns: group, the score); means are written below."""
     canvas, axes = style.panels(len(tables), columns=len(tables), height=3.8, share_y=True)
     for axis, (title, table) in zip(axes, tables.items(), strict=True):
-        groups = _groups(table)
-        samples = {group: table.loc[table["group"] == group, column].to_numpy() for group in groups}
+        samples = {group: table.loc[table["group"] == group, column].to_numpy() for group in _groups(table)}
         _draw_points(axis, samples)
         names = [f"{style.brief(group)} ({len(some)})\nmean {some.mean():+.2f}" for group, some in samples.items()]
-        axis.set_xticks(range(len(groups)), [name.replace("-", "−") for name in names])
+        axis.set_xticks(range(len(names)), [name.replace("-", "−") for name in names])
         axis.set(title=title, ylabel=score_label(column))
         axis.grid(visible=False, axis="x")
         style.zero_line(axis)
@@ -142,8 +139,7 @@ def score_trends(tables: Mapping[str, tuple[pd.DataFrame, str]]) -> Canvas:
     canvas, axes = style.panels(len(tables), columns=1, width=8.2, height=3.0 if len(tables) > 1 else 3.8)
     for axis, (title, (table, column)) in zip(axes, tables.items(), strict=True):
         _group_trends(axis, table, column, title)
-    style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
-    return canvas
+    return style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
 
 
 @style.house_style()
@@ -165,8 +161,7 @@ def closing_gap(without: pd.DataFrame, penalised: pd.DataFrame, gaps: pd.DataFra
         _plot(right, mean.index, mean, look, linewidth=2.4, label=f"{label} (mean)")
     _finish(right, f"Gap in {gaps['seed'].nunique()} runs each", "|positive − negative|, attention")
     right.legend()
-    style.legend_below(canvas, left.get_legend_handles_labels()[0], most=3)
-    return canvas
+    return style.legend_below(canvas, left.get_legend_handles_labels()[0], most=3)
 
 
 @style.house_style()
@@ -272,9 +267,8 @@ def _finish(axis: Axes, title: str, label: str) -> None:
 def _class_kinds(classes: Sequence[str]) -> list[str]:
     """Same class first, then different ones, then pairs with neutral tokens."""
     names = sorted(classes)
-    same = [f"{name}-{name}" for name in names]
-    different = [f"{a}-{b}" for a, b in combinations(names, 2)]
-    return [*same, *different, *(f"{name}-neu" for name in names), "neu-neu"]
+    pairs = [*zip(names, names, strict=True), *combinations(names, 2), *((name, "neu") for name in (*names, "neu"))]
+    return [f"{first}-{second}" for first, second in pairs]
 
 
 def _boxes_of_kinds(axis: Axes, table: pd.DataFrame, looks: Mapping[str, style.Look]) -> None:

@@ -109,8 +109,7 @@ def erased_boxes(
     if tail in grid.models and known:
         handles.append(Line2D([], [], color="black", marker="s", mfc="white", linestyle="", label="the paper's share"))
     canvas = draw_rows(kept, grid, panel, *tails, width=4.3)
-    style.legend_below(canvas, handles, most=round(canvas.get_figwidth() / 2.4))
-    return canvas
+    return style.legend_below(canvas, handles, most=round(canvas.get_figwidth() / 2.4))
 
 
 @style.house_style()
@@ -134,8 +133,9 @@ def excess_curves(flips: pd.DataFrame, grid: Grid) -> Canvas:
 
     panel = Panel(draw=draw, x="units erased / fewest possible (log)", y="instances flipped", height=2.9)
     canvas = draw_rows(ratios, grid, panel, width=3.5)
-    style.legend_below(canvas, [Line2D([], [], **_stroke(name)) for name in rankings], most=3 * len(grid.datasets))
-    return canvas
+    return style.legend_below(
+        canvas, [Line2D([], [], **_stroke(name)) for name in rankings], most=3 * len(grid.datasets)
+    )
 
 
 @style.house_style()
@@ -158,8 +158,7 @@ def divergence_clouds(single: pd.DataFrame, grid: Grid) -> Canvas:
     canvas = draw_rows(shown, grid, Panel(draw=draw, x="Δα", y="ΔJS (nats)", height=2.9), width=3.4)
     _scale_counts(canvas)
     median = "median and middle half in each tenth of the axis"
-    style.legend_below(canvas, [Line2D([], [], color=style.VERMILION, marker="o", markersize=4, label=median)])
-    return canvas
+    return style.legend_below(canvas, [Line2D([], [], color=style.VERMILION, marker="o", markersize=4, label=median)])
 
 
 @style.house_style()
@@ -185,8 +184,7 @@ def negative_counts(single: pd.DataFrame, grid: Grid) -> Canvas:
 
     canvas = draw_rows(shown, grid, Panel(draw=draw, x="Δα", y="instances (log)", height=2.7), width=3.4)
     bars = {"all instances": LIGHT, "ΔJS < 0; above: per cent of the bar": style.VERMILION}
-    style.legend_below(canvas, [Patch(color=colour, label=label) for label, colour in bars.items()])
-    return canvas
+    return style.legend_below(canvas, [Patch(color=colour, label=label) for label, colour in bars.items()])
 
 
 @style.house_style()
@@ -210,13 +208,9 @@ def flip_matrices(cells: pd.DataFrame, grid: Grid, *, top: str) -> Canvas:
 
     panel = Panel(draw=draw, x="without another unit", y=f"without the top\nof {top}", height=2.2)
     canvas = draw_rows(cells, grid, panel, width=2.7)
-    cases = {
-        "only erasing the top unit flips the decision": style.BLUE,
-        "only erasing another unit flips it": style.ORANGE,
-    }
-    handles = [Patch(color=_tint(colour, 1.0), label=label) for label, colour in cases.items()]
-    style.legend_below(canvas, handles, most=2 if len(grid.datasets) > 2 else 1)
-    return canvas
+    cases = {"the top unit flips the decision": style.BLUE, "another unit flips it": style.ORANGE}
+    handles = [Patch(color=_tint(colour, 1.0), label=f"only erasing {case}") for case, colour in cases.items()]
+    return style.legend_below(canvas, handles, most=2 if len(grid.datasets) > 2 else 1)
 
 
 def in_grid(table: pd.DataFrame, grid: Grid) -> pd.DataFrame:
@@ -268,19 +262,10 @@ def _stroke(ranking: str) -> dict[str, Any]:
 
 def _draw_box(axis: Axes, rows: pd.DataFrame, column: str, place: int, ranking: str) -> None:
     values, thin = numbers(rows.loc[rows["flipped"], column]), {"color": DARK, "linewidth": 0.8}
-    axis.bxp(
-        boxplot_stats(values),
-        positions=[place],
-        orientation="horizontal",
-        widths=0.66,
-        showfliers=False,
-        patch_artist=True,
-        manage_ticks=False,
-        boxprops={"facecolor": RANKINGS[ranking], "edgecolor": DARK, "linewidth": 0.8},
-        medianprops={"color": "black", "linewidth": 2.2},
-        whiskerprops=thin,
-        capprops=thin,
-    )
+    box = {"facecolor": RANKINGS[ranking], "edgecolor": DARK, "linewidth": 0.8}
+    axis.bxp(boxplot_stats(values), positions=[place], orientation="horizontal", widths=0.66, showfliers=False,
+             patch_artist=True, manage_ticks=False, boxprops=box, whiskerprops=thin, capprops=thin,
+             medianprops={"color": "black", "linewidth": 2.2})  # fmt: skip
     common = numbers(rows.loc[rows["common"], column])
     if len(common):
         axis.plot([float(np.median(common))], [place], "D", color="black", ms=4.5, mec="white", mew=0.8, zorder=5)

@@ -102,16 +102,13 @@ def render(canvas: Canvas) -> dict[str, bytes]:
     with house_style():
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")
+        buffers = {ending: io.BytesIO() for ending in METADATA}
         try:
-            return {ending: _content(canvas, ending) for ending in METADATA}
+            for ending, buffer in buffers.items():
+                canvas.savefig(buffer, format=ending, metadata=METADATA[ending])
         finally:
             canvas.set_layout_engine(engine)
-
-
-def _content(canvas: Canvas, ending: str) -> bytes:
-    buffer = io.BytesIO()
-    canvas.savefig(buffer, format=ending, metadata=METADATA[ending])
-    return buffer.getvalue()
+    return {ending: buffer.getvalue() for ending, buffer in buffers.items()}
 
 
 def _headed(canvas: Canvas, words: str) -> Canvas:

@@ -100,10 +100,11 @@ def panels(
     return canvas, axes[:count]
 
 
-def legend_below(canvas: Canvas, handles: Sequence[Artist], *, most: int = 6, **looks: Any) -> None:
-    """One legend for all panels, in up to so many columns."""
+def legend_below(canvas: Canvas, handles: Sequence[Artist], *, most: int = 6, **looks: Any) -> Canvas:
+    """The figure with one legend for all panels, in up to so many columns."""
     columns = max(1, min(most, len(handles)))
     canvas.legend(handles=handles, loc="outside lower center", ncols=columns, **looks)
+    return canvas
 
 
 def zero_line(axis: Axes) -> None:
@@ -156,12 +157,9 @@ FIXED = {
 def group_looks(groups: Sequence[str]) -> dict[str, Look]:
     """Positive blue, negative vermilion, neutral grey; other groups in the order of the palette, no two alike."""
     taken = 2 if {"positive", "negative"} & set(groups) else 0  # the first two colours of the palette are theirs
-    others = [group for group in groups if group not in FIXED]
-    return {**FIXED, **{group: class_look(taken + number) for number, group in enumerate(others)}}
-
-
-def class_look(number: int) -> Look:
-    """The look of the class with this number."""
-    turn, place = divmod(number, len(CLASS_COLOURS))
-    kind = turn % len(MARKERS)
-    return Look(colour=CLASS_COLOURS[place], turn=turn, line=LINES[kind], marker=MARKERS[kind], hatch=HATCHES[kind])
+    looks = dict(FIXED)
+    for number, group in enumerate((group for group in groups if group not in FIXED), start=taken):
+        turn, place = divmod(number, len(CLASS_COLOURS))
+        line, marker, hatch = LINES[turn % len(LINES)], MARKERS[turn % len(MARKERS)], HATCHES[turn % len(HATCHES)]
+        looks[group] = Look(colour=CLASS_COLOURS[place], turn=turn, line=line, marker=marker, hatch=hatch)
+    return looks

@@ -133,7 +133,9 @@ def score_grid(wanted: Sequence[ScorePanel], *, columns: int) -> Canvas:
     layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.03, wspace=0.01, hspace=0.04)
     canvas = Canvas(figsize=((6.6 if columns == 1 else 4.7) * columns, 3.7 * rows), layout=layout)
     grid = canvas.add_gridspec(rows, 2 * columns, width_ratios=[5.0, 1.0] * columns)
-    looks = _common_looks(wanted)
+    groups = dict.fromkeys(group for panel in wanted for group in shown_groups(panel.seen))
+    every = style.group_looks(list(groups))  # one look for each group of all panels, fixed ones first
+    looks = {group: every[group] for group in sorted(groups, key=lambda group: group not in style.FIXED)}
     for number, panel in enumerate(wanted):
         row, column = divmod(number, columns)
         points = canvas.add_subplot(grid[row, 2 * column])
@@ -144,8 +146,7 @@ def score_grid(wanted: Sequence[ScorePanel], *, columns: int) -> Canvas:
         for group, look in looks.items()
     ]
     median = Line2D([], [], color="#555555", linestyle=(0, (3, 2)), label=" median of the group")
-    style.legend_below(canvas, [*handles, median], most=3 * columns, columnspacing=1.2)
-    return canvas
+    return style.legend_below(canvas, [*handles, median], most=3 * columns, columnspacing=1.2)
 
 
 def _draw_groups(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
@@ -184,13 +185,6 @@ def _name_ends(axis: Axes, table: pd.DataFrame, column: str) -> None:
             taken.append((x, y))
             words = style.brief(token)
             axis.annotate(words, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=style.BLACK)
-
-
-def _common_looks(wanted: Sequence[ScorePanel]) -> dict[str, style.Look]:
-    """One look for each group of all panels."""
-    groups = list(dict.fromkeys(group for panel in wanted for group in shown_groups(panel.seen)))
-    looks = style.group_looks(groups)
-    return {group: looks[group] for group in sorted(groups, key=lambda group: group not in style.FIXED)}
 
 
 def _draw_points(axis: Axes, panel: ScorePanel, looks: Mapping[str, style.Look]) -> None:
