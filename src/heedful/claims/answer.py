@@ -21,8 +21,7 @@ CHANCE, LEADS, ALL_TEXTS = "S6b", "S13", "S4"
 GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
 """The claims that another ranking is the better guide, and what it is called."""
 
-DECISIVE = (CHANCE, LEADS)
-"""What the question on single decisions is answered by."""
+DECISIVE = (CHANCE, LEADS)  # what the question on single decisions is answered by
 
 FEWEST_DECISIONS = 0.5
 """So large a part of the decisions must rest on parts of their texts for the answer to speak of decisions at all."""

@@ -34,8 +34,7 @@ STRUCTURES = ("hierarchical", "flat")
 NO_ENCODER = "none"
 SHARES: Span = (0.0, 1.0)
 DIFFERENCES: Span = (-1.0, 1.0)
-FEW_SEEDS = 3
-"""With fewer, the spread over seeds is unknown, and an accuracy has the interval of its test texts."""
+FEW_SEEDS = 3  # with fewer, the spread over seeds is unknown, and an accuracy has the interval of its test texts
 
 
 def in_quadrature(values: Numbers, below: float, above: float, *, level: float = LEVEL) -> Estimate:

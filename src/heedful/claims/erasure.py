@@ -8,29 +8,12 @@ models, in `heedful.claims.combine`.
 from functools import partial
 
 from heedful.analysis.statistics import FEWEST
+from heedful.claims import erasure_numbers as numbers
 from heedful.claims.claim import UNTOLD, UNTOLD_FROM_CHANCE, UNTOLD_FROM_HALF, Claim, close, named
 from heedful.claims.combine import DIFFERENCES, OfRun, contrast, over_runs, remarked
-from heedful.claims.erasure_numbers import (
-    UPSWING,
-    attained,
-    earlier_upswing,
-    later_flip,
-    lead_taken,
-    less_mass,
-    more_flips,
-    more_lead_than_chance,
-    more_top_flips,
-    positive_divergence,
-    smaller_difference,
-    sooner,
-    sooner_than_chance,
-    top_only,
-    unmoved,
-    wins,
-)
+from heedful.claims.erasure_numbers import UPSWING
 
-MAJORITY = 0.75
-"""What the paper calls the vast majority: three of four, half way from chance to always."""
+MAJORITY = 0.75  # what the paper calls the vast majority: three of four, half way from chance to always
 
 FASTER_BY_GRADIENT = 1.6
 """With every encoder at least so many times as many instances flip sooner by gradient as by attention (5.4)."""
@@ -63,11 +46,11 @@ _on_resting = partial(Claim, table="flips", sides=("texts",), silence=_UNFLIPPED
 _without_encoder = partial(_on_flips, silence=_MODELS)
 _of_encoders = partial(_on_flips, silence=_MODELS, span=DIFFERENCES, threshold=0.0, doubt=UNTOLD)
 
-_LESS_MASS = (partial(less_mass, "gradient"), partial(less_mass, "product"))
+_LESS_MASS = (partial(numbers.less_mass, "gradient"), partial(numbers.less_mass, "product"))
 
 
 def _beats(first: str, second: str) -> OfRun:
-    return partial(wins, first, second)
+    return partial(numbers.wins, first, second)
 
 
 CLAIMS = named(
@@ -75,7 +58,7 @@ CLAIMS = named(
         statement="The most attended unit matters more than a random other unit.",
         statistic="share of instances with ΔJS > 0",
         threshold=MAJORITY,
-        estimate=over_runs(positive_divergence),
+        estimate=over_runs(numbers.positive_divergence),
         found="erasing the most attended unit moves the output further than erasing a random other one in {:.1%} of "
         "the texts",
         yes="The most attended unit matters more than a random other one: erasing it moves the output further in "
@@ -88,7 +71,7 @@ CLAIMS = named(
         statement="Where a random unit matters more than the most attended one, their attention is nearly equal.",
         statistic="P(Δα is smaller where ΔJS is negative than where it is positive)",
         threshold=0.7,  # the line of C2 above which one set clearly exceeds the other
-        estimate=over_runs(smaller_difference),
+        estimate=over_runs(numbers.smaller_difference),
         found="in {:.1%} of all pairs the text in which a random unit mattered more has the smaller gap between the "
         "two weights",
         yes="Attention errs where it is nearly undecided: {found}.",
@@ -101,7 +84,7 @@ CLAIMS = named(
         statement="Erasing the most attended unit alone flips far more decisions than erasing a random other one.",
         statistic="share of the top unit among instances where exactly one of the two erasures flips",
         threshold=2 / 3,  # two to one; in the paper's Table 2 it is 2.8 to 8.7 to one
-        estimate=over_runs(top_only),
+        estimate=over_runs(numbers.top_only),
         found="when erasing one unit changes the decision, it is the most attended one in {only}{:.1%} of the cases",
         yes="{found}, not a random one.",
         no="{found}, else a random one.",
@@ -111,7 +94,7 @@ CLAIMS = named(
         statement="Erasing the most attended unit mostly changes no decision.",
         statistic="share of decisions that stay without the most attended unit",
         threshold=MAJORITY,
-        estimate=over_runs(unmoved),
+        estimate=over_runs(numbers.unmoved),
         found="without the most attended unit {:.1%} of the decisions stay as they were",
         yes="One unit is not the reason: without the most attended one {:.1%} of the decisions stay as they were.",
         no="The most attended unit often decides alone: without it only {:.1%} of the decisions stay as they were.",
@@ -135,7 +118,7 @@ CLAIMS = named(
         threshold=FASTER_SHARE,
         estimate=remarked(
             over_runs(_beats("gradient", "attention"), every=True, encoder=True),
-            partial(sooner, "gradient", "attention"),
+            partial(numbers.sooner, "gradient", "attention"),
             above=0.5,
             encoder=True,
             words="It does so in more than half of all texts in {those} of {models} models (in the paper in "
@@ -151,7 +134,7 @@ CLAIMS = named(
     S6=_on_flips(
         statement="Attention finds smaller sets of units that flip the decision than chance does.",
         statistic="P(attention flips the decision with fewer units than a random order), equal numbers counting half",
-        estimate=over_runs(partial(sooner_than_chance, "attention")),
+        estimate=over_runs(partial(numbers.sooner_than_chance, "attention")),
         found="by attention the decision flips with fewer units than in random order in {only}{:.1%} of all",
         yes="Attention is better than chance: {found} comparisons (50 % is chance).",
         no="Attention is worse than chance: {found} comparisons (50 % is chance).",
@@ -162,7 +145,7 @@ CLAIMS = named(
         statistic="P(more of the decision's lead goes with the most attended units than with as many random ones), "
         "equal shares counting half",
         threshold=0.5,
-        estimate=over_runs(partial(more_lead_than_chance, "attention")),
+        estimate=over_runs(partial(numbers.more_lead_than_chance, "attention")),
         found="a decision loses more of its lead than without as many random ones in {only}{:.1%} of all comparisons",
         yes="The most attended units hold more of what decides than chance: without them {found} (50 % is chance).",
         no="The most attended units hold less of what decides than chance: without them {found} (50 % is chance).",
@@ -172,7 +155,7 @@ CLAIMS = named(
     S7=_of_encoders(
         statement="Decisions flip later with a recurrent encoder than with a convolutional one.",
         statistic="mean fraction erased at the flip, on the texts that both flip: rnn minus conv",
-        estimate=contrast(later_flip, ("gru", "conv")),
+        estimate=contrast(numbers.later_flip, ("gru", "conv")),
         found="with a recurrent encoder {:+.1%} of the units must go against a convolutional one",
         yes="A recurrent encoder spreads the evidence: {:.1%} more of the units must go than with a convolutional one.",
         no="A recurrent encoder does not spread the evidence more: {:+.1%} of the units against a convolutional one.",
@@ -180,7 +163,7 @@ CLAIMS = named(
     S7b=_of_encoders(
         statement="Decisions flip earliest without an encoder.",
         statistic="mean fraction erased at the flip, on the texts that both flip: conv minus no encoder",
-        estimate=contrast(later_flip, ("conv", "none")),
+        estimate=contrast(numbers.later_flip, ("conv", "none")),
         found="without an encoder {:+.1%} fewer units must go than with a convolutional one",
         yes="Without an encoder decisions hang on few units: {:.1%} fewer of them must go than with a convolutional "
         "one.",
@@ -214,7 +197,7 @@ CLAIMS = named(
             statement=f"{title} {often} finds a smallest set of units that flips the decision.",
             statistic=f"share of instances where {by} attains the true minimum, of those where it could miss it",
             threshold=threshold,
-            estimate=over_runs(partial(attained, by)),
+            estimate=over_runs(partial(numbers.attained, by)),
             found="in {:.1%} of the texts",
             yes=f"{title} {often} finds a smallest explanation: {{found}} no fewer units would flip the decision.",
             no=f"{title} does not {often} find a smallest explanation: {{found}} no fewer units would flip the "
@@ -234,7 +217,7 @@ CLAIMS = named(
         statistic="share of the lead that a text gives to its decision, gone with the most attended units, as many as "
         "the minimum has",
         threshold=MAJORITY,
-        estimate=over_runs(partial(lead_taken, "attention")),
+        estimate=over_runs(partial(numbers.lead_taken, "attention")),
         found="as many as are provably enough to flip it, a decision loses {only}{:.1%} of the lead that its text "
         "gives it in the mean",
         yes="Decisions rest on what is attended to: without the most attended units, {found} (one that grows counts as "
@@ -260,8 +243,8 @@ CLAIMS = named(
         statistic="share of decisions flipped by the top unit: product minus attention, where it is smallest",
         threshold=0.0,
         estimate=remarked(
-            over_runs(partial(more_top_flips, "product", "attention"), every=True, within=DIFFERENCES),
-            partial(more_top_flips, "attention", "gradient"),
+            over_runs(partial(numbers.more_top_flips, "product", "attention"), every=True, within=DIFFERENCES),
+            partial(numbers.more_top_flips, "attention", "gradient"),
             above=0.0,
             words="So it is in the model where the difference is smallest. The gradient's top unit flips fewer than "
             "attention's in {those} of {models} models (in the paper in "
@@ -295,7 +278,7 @@ CLAIMS = named(
     S12=_of_encoders(
         statement="With less context the most attended unit matters at smaller differences of attention.",
         statistic=f"Δα where the median ΔJS passes {UPSWING} nats: rnn minus conv, conv minus no encoder, the smaller",
-        estimate=contrast(earlier_upswing, ("gru", "conv"), ("conv", "none")),
+        estimate=contrast(numbers.earlier_upswing, ("gru", "conv"), ("conv", "none")),
         found="from recurrent to convolutional to no encoder the lead in attention at which the most attended unit "
         "begins to matter gets smaller by {:.2f}, at the step where it does so least; that or the other step cannot "
         "be told from none.",
@@ -311,7 +294,7 @@ CLAIMS = named(
     S12b=_of_encoders(
         statement="Without an encoder single erasures flip more decisions.",
         statistic="share of decisions that one of two single erasures flips: no encoder minus rnn or conv, the smaller",
-        estimate=contrast(more_flips, ("none", "gru"), ("none", "conv")),
+        estimate=contrast(numbers.more_flips, ("none", "gru"), ("none", "conv")),
         found="erasing one unit flips {:+.1%} of the decisions against the encoders",
         yes="Without an encoder decisions are more brittle: erasing one unit flips {:.1%} more of them.",
         no="Without an encoder decisions are not more brittle: erasing one unit flips {:+.1%} of them against the "
@@ -321,8 +304,7 @@ CLAIMS = named(
     ),
 )
 
-COMPARING = ("S7", "S7b", "S8", "S8b", "S12", "S12b")
-"""Claims that compare encoders, or are of models without one."""
+COMPARING = ("S7", "S7b", "S8", "S8b", "S12", "S12b")  # claims that compare encoders, or are of models without one
 
 OF_ONE_MODEL = tuple(claim.name for claim in CLAIMS if claim.name not in {*COMPARING, "S5b"})
 """Claims that one model can be judged by; S5b is of every model, and of one it says what S5 does."""

@@ -24,9 +24,7 @@ from heedful.analysis.statistics import (
 )
 
 CHANCE = "random"
-
-BINS = 10
-"""Tenths of the range of Δα, in which the medians of ΔJS are taken."""
+BINS = 10  # tenths of the range of Δα, in which the medians of ΔJS are taken
 
 UPSWING = 0.01
 """The upswing of ΔJS begins where its median passes so many nats: most values are close to zero (A.2), and the most

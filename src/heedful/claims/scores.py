@@ -15,26 +15,16 @@ from heedful.claims.claim import Claim, named
 from heedful.traces import Trace
 
 LEARNED = "M1"
-
-DEALS = 2000
-"""So often decisions are dealt out at random to see what chance does."""
-
-SURE = 0.99
-"""The level of M1's interval: everything else is said only of models that have learned something."""
-
+DEALS = 2000  # so often decisions are dealt out at random to see what chance does
+SURE = 0.99  # the level of M1's interval: everything else is said only of models that have learned something
 SMALLEST_LIFT = 1e-12
-
-RIGHT = 0.8
-"""Four words in five: what a model uses need not follow the data in every word to be sound."""
+RIGHT = 0.8  # four words in five: what a model uses need not follow the data in every word to be sound
 
 ALL_RIGHT = 16
 """So many words must there be, all pushing towards their own class, for the interval of C1 to lie above that."""
 
-BOTH = ("polar tokens", "neutral tokens")
-"""The sides of every comparison of groups."""
-
-MATCHED = ("polar tokens", "tokens that all classes use alike")
-"""The sides of comparisons at equal frequency."""
+BOTH = ("polar tokens", "neutral tokens")  # the sides of every comparison of groups
+MATCHED = ("polar tokens", "tokens that all classes use alike")  # the sides of comparisons at equal frequency
 
 
 def outcomes(trace: Trace) -> pd.DataFrame:

@@ -30,12 +30,8 @@ USUAL = 10.0
 ACCURACY_LOSS = 0.01
 """C5: accuracy is hurt when the mean over runs falls by more than a point, about the noise of a test set of 2,000."""
 
-BALANCED = 0.5
-"""C6: the share of positive texts that is not skewed."""
-
-APPROACHING = 0.5
-"""C10: a local minimum is approached once the mean β has fallen below this part of where it began."""
-
+BALANCED = 0.5  # C6: the share of positive texts that is not skewed
+APPROACHING = 0.5  # C10: a local minimum is approached once the mean β has fallen below this part of where it began
 SIGNED_TERMS = ("B", "C", "E", "F")
 POLAR = ("positive", "negative")
 EXPECTED = {"pos-pos": 1.0, "neg-neg": 1.0, "pos-neg": -1.0}

@@ -8,8 +8,7 @@ import pandas as pd
 
 from heedful.files import replacing, write_text
 
-LATEX_ROWS = 200
-"""A longer table is for programs; its LaTeX form holds the first rows only."""
+LATEX_ROWS = 200  # a longer table is for programs; its LaTeX form holds the first rows only
 
 
 def save_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:

@@ -34,11 +34,8 @@ LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 14.0, 44.0
 ACROSS, UP = (LEFT, WIDTH - RIGHT), (HEIGHT - BOTTOM, TOP)
 """Where the axes of a timeline begin and end."""
 
-MOMENTS = 60
-"""At most so many moments are kept, evenly spaced."""
-
-POINTS = 80
-"""At most so many tokens of a group are shown, evenly spaced in the order of their last attention score."""
+MOMENTS = 60  # at most so many moments are kept, evenly spaced
+POINTS = 80  # at most so many tokens of a group are shown, evenly spaced in the order of their last attention score
 
 
 def write_html(page: Page, path: Path) -> None:

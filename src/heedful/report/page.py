@@ -14,8 +14,7 @@ from heedful.report import plain
 from heedful.report.strips import Example
 from heedful.version import __version__
 
-FORMAT = 1
-"""Of the page as JSON: raised when a name goes or changes its meaning; new names may come without."""
+FORMAT = 1  # of the page as JSON: raised when a name goes or changes its meaning; new names may come without
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from heedful.analysis.rankings import importance
 from heedful.traces import Trace
 from heedful.tracing import WordWeights
 
-MOST_UNITS = 150
-"""Longer texts are cut after this many tokens; the page says so."""
+MOST_UNITS = 150  # longer texts are cut after this many tokens; the page says so
 
 CLEAR_PARTING = 0.1
 """Attention and use part where the most used unit gives so much more, as a share, than the most attended one."""
