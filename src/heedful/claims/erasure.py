@@ -104,12 +104,10 @@ CLAIMS = named(
         statement="Gradients find smaller sets of units that flip the decision than attention does.",
         statistic="share of wins over attention where counts differ: the weaker of gradient and product (with encoder)",
         estimate=over_runs(_beats("gradient", "attention"), _beats("product", "attention"), encoder=True),
-        found="by gradient, alone or times attention, the decision flips with fewer units than by attention in {:.1%} "
-        "of the texts where they differ",
-        yes="Attention is not the best guide: by gradient, alone or times attention, the decision flips with fewer "
-        "units in at least {:.1%} of the texts where they differ.",
-        no="Gradients are no better a guide than attention: by gradient, alone or times attention, the decision flips "
-        "with fewer units in only {:.1%} of the texts where they differ.",
+        found="by gradient, alone or times attention, the decision flips with fewer units",
+        yes="Attention is not the best guide: {found} in at least {:.1%} of the texts where they differ.",
+        no="Gradients are no better a guide than attention: {found} in only {:.1%} of the texts where they differ.",
+        unsure="{found} than by attention in {:.1%} of the texts where they differ",
     ),
     S5b=_on_flips(
         statement="In every model with an encoder the gradient wins over attention at least "
@@ -135,10 +133,11 @@ CLAIMS = named(
         statement="Attention finds smaller sets of units that flip the decision than chance does.",
         statistic="P(attention flips the decision with fewer units than a random order), equal numbers counting half",
         estimate=over_runs(partial(numbers.sooner_than_chance, "attention")),
-        found="by attention the decision flips with fewer units than in random order in {only}{:.1%} of all",
-        yes="Attention is better than chance: {found} comparisons (50 % is chance).",
-        no="Attention is worse than chance: {found} comparisons (50 % is chance).",
-        doubt=f" comparisons{UNTOLD_FROM_CHANCE}",
+        found="by attention the decision flips with fewer units than in random order in {only}{:.1%} of all "
+        "comparisons",
+        yes="Attention is better than chance: {found} (50 % is chance).",
+        no="Attention is worse than chance: {found} (50 % is chance).",
+        doubt=UNTOLD_FROM_CHANCE,
     ),
     S6b=_on_resting(
         statement="The most attended units hold more of what decides than as many random ones.",

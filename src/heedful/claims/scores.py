@@ -65,12 +65,9 @@ def _by_chance(rows: pd.DataFrame) -> np.ndarray:
     labels, decisions = pd.factorize(rows["label"])[0], rows["decision"].to_numpy()
     names, sizes = np.asarray(pd.unique(rows["label"])), np.bincount(labels)
     rng = np.random.default_rng(0)
-
-    def dealt() -> float:
-        hits = np.bincount(labels, weights=names[labels] == rng.permutation(decisions), minlength=len(sizes))
-        return float((hits / sizes).mean() - 1 / len(sizes))
-
-    return np.array([dealt() for _ in range(DEALS)])
+    dealt = (names[labels] == rng.permutation(decisions) for _ in range(DEALS))
+    hits = (np.bincount(labels, weights=right, minlength=len(sizes)) for right in dealt)
+    return np.array([float((some / sizes).mean() - 1 / len(sizes)) for some in hits])
 
 
 def _sign_share(tokens: pd.DataFrame) -> Estimate:

@@ -178,7 +178,7 @@ _of_scales = partial(Claim, table="scaling", sides=("runs",), silence=_NO_RUNS)
 _of_seeds = partial(_of_scales, sides=("seeds",))
 _of_recordings = partial(Claim, sides=("runs",), silence="It takes at least two runs of each kind to tell.")
 
-SCALING = named(
+CLAIMS = named(
     C3=_of_scales(
         statement="At large λ the attention scores of positive and negative tokens part, with the sign of VᵀW.",
         statistic="AUC of attention scores at λ ≥ 100, tokens on the side of VᵀW against the other side",
@@ -283,9 +283,6 @@ SCALING = named(
         silence="There is no run of the LSTM at λ = 10.",
         span=(-0.5, 0.5),
     ),
-)
-
-DYNAMICS = named(
     C5=_of_recordings(
         statement="Penalising VᵀW closes the gap between the attention scores of positive and negative tokens without "
         "hurting accuracy.",
@@ -361,5 +358,3 @@ DYNAMICS = named(
         table="noise",
     ),
 )
-
-CLAIMS = (*SCALING, *DYNAMICS)
