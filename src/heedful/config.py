@@ -2,7 +2,6 @@
 
 import csv
 import difflib
-import hashlib
 import io
 import json
 import tomllib
@@ -13,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from heedful.errors import ConfigError
-from heedful.files import write_text
+from heedful.files import digest_of, write_text
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")
@@ -153,8 +152,7 @@ class RunSettings(Settings):
         leaves every finished run where it is. A changed default raises RESULTS_VERSION.
         """
         settings = self.model_dump(mode="json", exclude_defaults=True)
-        content = {"settings": settings, "data": fingerprint, "results": RESULTS_VERSION}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return digest_of({"settings": settings, "data": fingerprint, "results": RESULTS_VERSION})
 
     @classmethod
     def read(cls, path: Path) -> "RunSettings":

@@ -6,6 +6,7 @@ never results: a process that was killed may have left them.
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -147,6 +148,16 @@ def read_json(path: Path) -> Any:
         raise StoreError(f"There is no file '{path}'.") from error
     except (OSError, ValueError) as error:
         raise StoreError(f"'{path}' is not readable JSON: {error}.") from error
+
+
+def digest_of(content: object) -> str:
+    """The identity of what JSON can write."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def file_hash(path: Path, algorithm: str) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 @contextmanager

@@ -115,11 +115,7 @@ def _compute(
     started = time.monotonic()
     values = settings.model_dump(mode="json")
     vectors = initial_vectors(
-        corpus,
-        settings.model.vectors,
-        size=settings.model.embedding_size,
-        seed=settings.training.seed,
-        store=store,
+        corpus, settings.model.vectors, size=settings.model.embedding_size, seed=settings.training.seed, store=store
     )
     with limited_threads(settings.training.threads):
         model, recorded = _train(settings, corpus, vectors, observers, folder.parent / CHECKPOINT)

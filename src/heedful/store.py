@@ -2,7 +2,7 @@
 
     <store>/store.json                  the format of the store
     <store>/<digest>_<name>/            a run, with its manifest.json
-    <store>/.corpora/<key>/             a tokenised corpus, memory-mapped by workers (`heedful.text.cache`)
+    <store>/.corpora/<key>/             a tokenised corpus, memory-mapped by workers (`heedful.text.datasets`)
     <store>/.vectors/<key>.safetensors  word vectors that runs began with (`heedful.text.vectors`)
     <store>/.inputs/<digest>-….parquet  texts of a run read again with words left out (`heedful.studies.serrano2019`)
     <store>/.work/<key>/                what is being made, and the checkpoint of an unfinished run

@@ -124,7 +124,7 @@ def _finished_runs(plan: Plan, store: Store) -> set[RunSettings]:
     seen = [data for data in _distinct_data(plan) if data.model_dump(mode="json") in known]
     if not seen:
         return set()
-    from heedful.text.cache import corpus_facts
+    from heedful.text.datasets import corpus_facts
 
     prints = {data: corpus_facts(data, store).fingerprint for data in seen}
     index = store.index()

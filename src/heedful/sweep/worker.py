@@ -14,7 +14,6 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,9 +80,9 @@ def perform(written: str) -> str:
 
 
 def _cache_corpus(job: Job) -> Outcome:
-    from heedful.text.cache import cache_corpus
+    from heedful.text.datasets import cache_corpus
 
-    return Outcome(status="done", facts=asdict(cache_corpus(job.settings.data, Store(job.store))))
+    return Outcome(status="done", facts=cache_corpus(job.settings.data, Store(job.store)).model_dump())
 
 
 def _compute_run(job: Job) -> Outcome:
@@ -97,7 +96,7 @@ def _compute_run(job: Job) -> Outcome:
 @functools.lru_cache(maxsize=CORPORA_AT_ONCE)
 def _corpus(place: Path) -> "Corpus":
     """A cached corpus, opened once per process: its content never changes under its key."""
-    from heedful.text.cache import open_corpus
+    from heedful.text.datasets import open_corpus
 
     return open_corpus(place)
 

@@ -6,7 +6,6 @@ same corpus and seed give the same bits in every process. What it learned can be
 
 import gzip
 import hashlib
-import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.errors import ConfigError, DataError
-from heedful.files import explained
+from heedful.files import digest_of, explained
 from heedful.store import VECTORS, Store
 from heedful.text.corpus import Corpus, Split
 from heedful.text.tokenize import Vocabulary
@@ -137,7 +136,7 @@ def _gensim() -> Any:
 def _key(corpus: Corpus, size: int, seed: int, version: str) -> str:
     how = {"format": FORMAT, "recipe": dict(RECIPE), "gensim": version}
     content = {**how, "corpus": corpus.fingerprint, "size": size, "seed": seed}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+    return digest_of(content)[:24]
 
 
 def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
