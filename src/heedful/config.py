@@ -197,11 +197,14 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def parse_change(change: str) -> tuple[str, Any]:
-    """The dotted name and the value of a text like `model.score_scale=100`."""
+    """The dotted name and the value of a text like `model.score_scale=100`: as TOML, or a word without quotes."""
     place, equals, text = change.partition("=")
     if not equals or not place.strip():
         raise ConfigError(f"A setting is changed by name=value, such as model.score_scale=100; got '{change}'.")
-    return place.strip(), parse_value(text.strip())
+    try:
+        return place.strip(), tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        return place.strip(), text.strip()
 
 
 def set_dotted(values: dict[str, Any], place: str, value: Any) -> None:
@@ -212,14 +215,6 @@ def set_dotted(values: dict[str, Any], place: str, value: Any) -> None:
             raise ConfigError(f"There is no group of settings '{parent}'; known: {', '.join(values)}.")
         values = values[parent]
     values[last] = value
-
-
-def parse_value(text: str) -> Any:
-    """A value as TOML writes it; a word without quotes is itself."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
 
 
 def _sentence(cls: type[Settings], problem: Mapping[str, Any]) -> str:

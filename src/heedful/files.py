@@ -58,8 +58,10 @@ def explained(path: Path, done: str = "written") -> Iterator[None]:
 
 
 def unwritable(path: Path, error: OSError | SafetensorError, done: str = "written") -> StoreError:
-    number = _error_number(error)
-    reason = os.strerror(number) if number else str(error).rstrip(".")
+    text = str(error)
+    told = (number for number in _REMEDIES if f"os error {number})" in text or f"errno {number}]" in text)
+    number = getattr(error, "errno", None) or next(told, 0)  # safetensors and pyarrow put it into their text only
+    reason = os.strerror(number) if number else text.rstrip(".")
     remedy = f" {_REMEDIES[number]}." if number in _REMEDIES else ""
     return StoreError(f"'{path}' cannot be {done}: {reason}.{remedy}")
 
@@ -77,19 +79,19 @@ def move_into_place(source: Path, target: Path) -> None:
 
 def is_last_copy(path: Path) -> bool:
     """Whether a folder was moved aside to be replaced, and nothing is in its place: its process was killed."""
-    return path.suffix == ".old" and path.is_dir() and not (path.parent / _own_name(path)).exists()
+    return path.suffix == ".old" and path.is_dir() and not _former(path).exists()
 
 
 def restore_moved_aside(folder: Path, names: str) -> None:
     """Move such folders back, those whose names match; nobody else may be replacing them."""
     for path in folder.glob(f".{names}.????????.old"):
         if is_last_copy(path):
-            path.replace(path.parent / _own_name(path))
+            path.replace(_former(path))
 
 
-def _own_name(aside: Path) -> str:
-    """The name of what `_beside` is beside."""
-    return aside.name.removeprefix(".").rsplit(".", 2)[0]
+def _former(aside: Path) -> Path:
+    """What `_beside` is beside."""
+    return aside.parent / aside.name.removeprefix(".").rsplit(".", 2)[0]
 
 
 def remove_folder(path: Path) -> None:
@@ -207,10 +209,8 @@ def is_locked(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -220,16 +220,5 @@ def _beside(path: Path, ending: str) -> Path:
 
 def discard(path: Path) -> None:
     """Remove a file or a folder of which nobody must hear; what cannot be removed stays."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _error_number(error: OSError | SafetensorError) -> int:
-    """The system's number of the error; safetensors and pyarrow put it into their text only."""
-    if isinstance(error, OSError) and error.errno:
-        return error.errno
-    text = str(error)
-    return next((number for number in _REMEDIES if f"os error {number})" in text or f"errno {number}]" in text), 0)
+    with suppress(OSError):
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
