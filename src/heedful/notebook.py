@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 AMBER = "230,159,0"
 MOST_NAMES, LONGEST_NAME = 6, 30
-MOST_UNITS, LONGEST_UNIT = 40, 160
-"""Of one text."""
+MOST_UNITS, LONGEST_UNIT = 40, 160  # of one text
 
 
 def short(text: str, longest: int = LONGEST_NAME) -> str:

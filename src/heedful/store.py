@@ -24,18 +24,14 @@ from typing import Any
 from heedful import files
 from heedful.errors import StoreBusy, StoreError
 
-FORMAT = 1
-"""Raised when the layout of a run directory changes; a store of a newer format is refused."""
+FORMAT = 1  # raised when the layout of a run directory changes; a store of a newer format is refused
 
 MANIFEST, MARK = "manifest.json", "store.json"
 MADE = ("made", "run")
 """What a workplace calls the thing that is being made; the second was its name until results version 5."""
 
-STALE_SECONDS = 600
-"""A temporary file that is older is not being written any more."""
-
-PREFIX = 12
-"""So many letters of the digest begin the name of a run directory."""
+STALE_SECONDS = 600  # a temporary file that is older is not being written any more
+PREFIX = 12  # so many letters of the digest begin the name of a run directory
 
 ROOT, ROOT_VARIABLE = "runs", "HEEDFUL_STORE"
 """The folder of runs where none is named, and the variable of the environment that names another."""
@@ -46,12 +42,9 @@ class Kind:
     """A kind of thing that a store keeps, and what to call it in a sentence."""
 
     what: str
-    folder: str = ""
-    """In the store; runs lie in the store itself."""
-    ending: str = ""
-    """Of the name of a file; folders have none."""
-    of_run: bool = False
-    """Whether its key begins with the digest of a run, without which it is rubbish."""
+    folder: str = ""  # in the store; runs lie in the store itself
+    ending: str = ""  # of the name of a file; folders have none
+    of_run: bool = False  # whether its key begins with the digest of a run, without which it is rubbish
 
 
 RUN = Kind(what="Run")

@@ -35,13 +35,11 @@ from heedful.store import CORPUS, Store
 if TYPE_CHECKING:
     from heedful.text.corpus import Corpus
 
-RETRIES = 3
-"""How often Ray repeats a task whose worker or node died."""
+RETRIES = 3  # how often Ray repeats a task whose worker or node died
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
-CORPORA_AT_ONCE = 4
-"""Mapped corpora that a worker keeps open; each costs its vocabulary, not its text."""
+CORPORA_AT_ONCE = 4  # mapped corpora that a worker keeps open; each costs its vocabulary, not its text
 
 ENVIRONMENT = ("HEEDFUL_DATA",)
 """What decides where named corpora lie; a worker on another machine has its own environment."""
@@ -140,8 +138,7 @@ Event = Started | Ended
 class Engine(Protocol):
     """Something that does jobs."""
 
-    workers: int
-    """How many jobs it does at once."""
+    workers: int  # how many jobs it does at once
 
     def __enter__(self) -> "Engine": ...
     def __exit__(self, *_error: object) -> None: ...

@@ -20,14 +20,9 @@ from heedful.sweep.plan import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-POLL_SECONDS = 0.5
-"""How often runs that other processes compute are looked at."""
-
-UNREAD = "unread"
-"""Stands for the fingerprint of a corpus that could not be read, in the record of its failed runs."""
-
-BASE_BYTES = 500 * 2**20
-"""A worker that has loaded its libraries, before any model."""
+POLL_SECONDS = 0.5  # how often runs that other processes compute are looked at
+UNREAD = "unread"  # stands for the fingerprint of a corpus that could not be read, in the record of its failed runs
+BASE_BYTES = 500 * 2**20  # a worker that has loaded its libraries, before any model
 
 COPIES = 12
 """4-byte copies of the embedding table at the worst moment: parameters, dense gradient, two moments of Adam, the best
@@ -36,8 +31,7 @@ epoch's, a checkpoint being written, the float64 copy that is traced, and tables
 BYTES_PER_TRACED_UNIT = 250
 """Scores for a handful of classes, the weight and the word itself of each token that is traced."""
 
-Corpora = Mapping[DataSettings, Mapping[str, Any]]
-"""The facts of every corpus that could be read."""
+Corpora = Mapping[DataSettings, Mapping[str, Any]]  # the facts of every corpus that could be read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +39,9 @@ class Planned:
     """It is known what there is to do."""
 
     total: int
-    found: int
-    """Runs that were finished before."""
+    found: int  # runs that were finished before
     workers: int
-    seconds: float | None
-    """How long the rest may take, by the runs in the store; None when they say nothing of it."""
+    seconds: float | None  # how long the rest may take, by the runs in the store; None when they say nothing of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +82,7 @@ class Sweep:
 
     runs: "pd.DataFrame"
     summary: "pd.DataFrame"
-    found: int
-    """Runs that had been finished before, or by others in the meantime."""
+    found: int  # runs that had been finished before, or by others in the meantime
     computed: Mapping[str, str]
     """The digests of the runs that this sweep computed, with the process or node that did it."""
     failures: tuple[Failure, ...]

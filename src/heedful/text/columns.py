@@ -29,14 +29,9 @@ SPLIT_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("test", "testing", "tst", "eval", "evaluation"), "test"),
 }
 
-NONE = "none"
-"""The split column of those who want none to be used; a column that is really called so is meant first."""
-
-SKIP = "skip"
-"""What a value means whose rows are left out."""
-
-MOST_VALUES, MOST_LETTERS = 5, 20
-"""So many values of so many letters are shown as they would be typed."""
+NONE = "none"  # the split column of those who want none to be used; a column that is really called so is meant first
+SKIP = "skip"  # what a value means whose rows are left out
+MOST_VALUES, MOST_LETTERS = 5, 20  # so many values of so many letters are shown as they would be typed
 
 SplitValues = str | Mapping[Any, str] | None
 """What the values of a split column mean: {"validate": "dev"}, or "dev=validate" as on the command line."""
@@ -95,10 +90,8 @@ class SplitColumn:
     """The column that names the splits, and what its values mean."""
 
     name: str
-    told: Mapping[str, str]
-    """The meanings that were given, by the values as they were written."""
-    asked_for: bool = False
-    """Whether it was named, not recognised."""
+    told: Mapping[str, str]  # the meanings that were given, by the values as they were written
+    asked_for: bool = False  # whether it was named, not recognised
 
     def read(self, table: pd.DataFrame) -> "pd.Series[Any]":
         """What each row is: train, dev, test or skip; None where its value is not known."""

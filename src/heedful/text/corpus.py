@@ -17,8 +17,7 @@ from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary, sentence_starts
 
 SPLITS = ("train", "dev", "test")
 
-MOST_COLUMNS = 8
-"""Of a table in a notebook; what further classes hold is counted together."""
+MOST_COLUMNS = 8  # of a table in a notebook; what further classes hold is counted together
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,7 @@ from heedful.text.tables import write_tables
 from heedful.version import __version__
 
 TIMEOUT = 30.0
-ATTEMPTS = 5
-"""How often a download that breaks off is taken up again within one call, as long as it gains ground."""
+ATTEMPTS = 5  # how often a download that breaks off is taken up again within one call, as long as it gains ground
 
 _CHUNK = 1 << 16
 _PAGE = (b"<!doctype html", b"<html", b"<head", b"<?xml")

@@ -26,8 +26,7 @@ import pyarrow.parquet
 from heedful.errors import DataError
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
-Convert = Callable[[Sequence[Path]], Rows]
-"""From downloaded files to rows."""
+Convert = Callable[[Sequence[Path]], Rows]  # from downloaded files to rows
 Lines = Iterator[tuple[int, str, Mapping[str, Any]]]
 ReadLines = Callable[[Path], Lines]
 
@@ -44,8 +43,7 @@ GROUPS = ("rec.motorcycles", "rec.sport.baseball", "rec.sport.hockey", "sci.med"
 """The newsgroups that the corpora use."""
 
 SST_2, SST_5 = "sst2_tree.jsonl.gz", "sst5_tree.jsonl.gz"
-MIDDLE = 2
-"""Of the labels 0 … 4 of the treebank; the binary task leaves such sentences out."""
+MIDDLE = 2  # of the labels 0 … 4 of the treebank; the binary task leaves such sentences out
 
 SCALE_COLUMNS = ("subj", "rating", "label.3class", "label.4class")
 _IMDB_REVIEW = re.compile(r"(?:^|/)aclImdb/(train|test)/(pos|neg)/(\d+)_(\d+)\.txt$")
@@ -250,8 +248,7 @@ class PublicFile:
 
     name: str
     address: str
-    checksum: str | None = None
-    """Algorithm and digest: `sha256:…` or `md5:…`."""
+    checksum: str | None = None  # algorithm and digest: `sha256:…` or `md5:…`
 
 
 @dataclass(frozen=True)
@@ -259,8 +256,7 @@ class Source:
     """Public files, and the tables of the data folder that are made from them."""
 
     title: str
-    home: str
-    """The page that tells people about the data and their terms of use."""
+    home: str  # the page that tells people about the data and their terms of use
     files: tuple[PublicFile, ...]
     makes: tuple[str, ...]
     convert: Convert

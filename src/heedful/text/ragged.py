@@ -31,8 +31,7 @@ class Batch:
     offsets: Int[Tensor, " bounds"]
     labels: Int[Tensor, " documents"]
     instances: Int[Tensor, " documents"]
-    sentences: Sentences | None = None
-    """For hierarchical models; others do not ask for them."""
+    sentences: Sentences | None = None  # for hierarchical models; others do not ask for them
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

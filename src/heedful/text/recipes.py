@@ -34,8 +34,7 @@ PLAIN = Tokenizer("alphanumeric")
 """How Sun & Lu cut their four corpora, found by trial: on SST it gives their vocabulary and three marks of their own,
 their mean length and their groups of tokens; other ways to cut miss them."""
 
-MOST_WORDS = 400
-"""Sun & Lu keep IMDB reviews with fewer words than this."""
+MOST_WORDS = 400  # Sun & Lu keep IMDB reviews with fewer words than this
 
 YAHOO_TOPICS = (
     *("society", "science", "health", "education", "computers"),
@@ -52,8 +51,7 @@ _QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted f
 _WITH_DIGIT = re.compile(r"\w*\d\w*(?:[.,]\d+)*")
 
 
-Select = Callable[[pd.DataFrame, int], Selection]
-"""What is taken from a table with a seed."""
+Select = Callable[[pd.DataFrame, int], Selection]  # what is taken from a table with a seed
 
 
 @dataclass(frozen=True)
@@ -65,8 +63,7 @@ class Dataset:
     how: str | Select
     """The description of a corpus that is made on the spot, or what is taken from the table in the files."""
     sources: tuple[Source, ...] = ()
-    only: tuple[str, ...] = ()
-    """The files that it is read from, where they are not all that the first source makes."""
+    only: tuple[str, ...] = ()  # the files that it is read from, where they are not all that the first source makes
     tokenizer: Tokenizer = WORDS
 
     @property

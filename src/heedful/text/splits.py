@@ -15,21 +15,16 @@ from heedful.text.corpus import SPLITS, Labelled
 from heedful.text.tables import writable
 
 FEWEST_ROWS = 10
-HELD_OUT = ("test", "dev")
-"""The splits that are drawn where they are missing, in this order."""
+HELD_OUT = ("test", "dev")  # the splits that are drawn where they are missing, in this order
 
 HELD_OUT_SHARE = 0.1
-NEAR_SHARE = 0.02
-"""A share that is farther than this from the one asked for is said."""
-
-SLACK = 0.05
-"""So far, as a part of them, may the rows that are drawn be from those asked for."""
+NEAR_SHARE = 0.02  # a share that is farther than this from the one asked for is said
+SLACK = 0.05  # so far, as a part of them, may the rows that are drawn be from those asked for
 
 MOST_TEXTS = 0.25
 """No more than this part of the different texts of a class goes into one split, however often the others are copied."""
 
-MOST_CLASSES = 0.5
-"""A label column with more different values than this share of the rows holds no classes."""
+MOST_CLASSES = 0.5  # a label column with more different values than this share of the rows holds no classes
 
 NO_LABEL = frozenset(("nan", "-nan", "null", "n/a", "<na>", "#n/a", "#na", "nat"))
 """What programs write, and people, where there is no label; in any case of letters."""
@@ -48,8 +43,7 @@ class Labelling:
     texts: list[str]
     labels: list[int]
     class_names: list[str]
-    splits: list[str] | None
-    """The split of each row, where a column names it."""
+    splits: list[str] | None  # the split of each row, where a column names it
     notices: list[str]
 
 

@@ -19,11 +19,8 @@ POLAR_PER_TEXT = 2
 TRAIN_SIZE = 12_000
 HELD_OUT_SIZE = 1_200
 
-DESCRIBED = "synthetic:"
-"""How the description of a made corpus begins; what follows is `key=value`, divided by commas."""
-
-WHOLE, SHARES = ("classes", "size", "seed"), ("noise", "positive_share")
-"""The keys: whole numbers and shares."""
+DESCRIBED = "synthetic:"  # how the description of a made corpus begins; what follows is `key=value`, divided by commas
+WHOLE, SHARES = ("classes", "size", "seed"), ("noise", "positive_share")  # the keys: whole numbers and shares
 
 
 Words = list[str]

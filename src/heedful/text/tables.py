@@ -29,8 +29,7 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bar
 
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 
-SAMPLE_CHARACTERS, SAMPLE_ROWS = 2**18, 200
-"""How much of a CSV file is looked at to find its delimiter."""
+SAMPLE_CHARACTERS, SAMPLE_ROWS = 2**18, 200  # how much of a CSV file is looked at to find its delimiter
 
 JSON_FORMS = (
     'A .json file holds one list of objects, [{"text": "…", "label": "…"}, …], alone or as one value of an object, or '
@@ -44,8 +43,7 @@ NOT_TEXT = {
 }
 """How files begin that are something else than their name says, whatever the encoding, and what to do."""
 
-BATCH = 10_000
-"""Rows that are written at once."""
+BATCH = 10_000  # rows that are written at once
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -43,11 +43,8 @@ RECIPE: Mapping[str, Any] = {
 """How word2vec is trained: gensim's continuous bag of words for 30 epochs, as Serrano & Smith 2019 did. The vocabulary
 has left the rare words out already."""
 
-LONGEST = 10_000
-"""gensim ignores what comes after so many words of a text; longer ones are cut."""
-
-FORMAT = 1
-"""Raised when the same key would stand for other vectors; part of the key."""
+LONGEST = 10_000  # gensim ignores what comes after so many words of a text; longer ones are cut
+FORMAT = 1  # raised when the same key would stand for other vectors; part of the key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +54,7 @@ class Vectors:
     source: str
     rows: Int[Tensor, " known"]
     values: Float[Tensor, "known features"]
-    tokens: int
-    """How many tokens the vocabulary has, the unknown one included."""
+    tokens: int  # how many tokens the vocabulary has, the unknown one included
 
     @property
     def notice(self) -> str:
