@@ -183,7 +183,6 @@ class RunSettings(Settings):
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """The content of a TOML or JSON file."""
     loads = {".toml": tomllib.loads, ".json": json.loads}.get(path.suffix)
     if loads is None:
         raise ConfigError(f"Settings are read from .toml or .json, not from '{path.name}'.")

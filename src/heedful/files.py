@@ -90,7 +90,6 @@ def restore_moved_aside(folder: Path, names: str) -> None:
 
 
 def _former(aside: Path) -> Path:
-    """What `_beside` is beside."""
     return aside.parent / aside.name.removeprefix(".").rsplit(".", 2)[0]
 
 
@@ -165,9 +164,7 @@ def file_hash(path: Path, algorithm: str) -> str:
 @contextmanager
 def locked(path: Path, what: str, *, wait: bool = True) -> Iterator[None]:
     """Hold the operating system's lock on a file; it ends with the block, or with the process, however that dies.
-
-    Without `wait`, a lock that another process holds is a StoreBusy that says who holds it.
-    """
+    Without `wait`, a lock that another process holds is a StoreBusy that says who holds it."""
     make_folder(path.parent)
     held = False
     while not held:

@@ -25,7 +25,6 @@ from heedful import files
 from heedful.errors import StoreBusy, StoreError
 
 FORMAT = 1  # raised when the layout of a run directory changes; a store of a newer format is refused
-
 MANIFEST, MARK = "manifest.json", "store.json"
 MADE = ("made", "run")
 """What a workplace calls the thing that is being made; the second was its name until results version 5."""
@@ -55,7 +54,6 @@ RECORDING = Kind(what="Recording", folder=".recordings", of_run=True)
 """Not made since results version 6: what is recorded is part of a run."""
 
 FAILURE = Kind(what="Failure", folder=".failed", ending=".json")
-
 BESIDE_RUNS = (CORPUS, VECTORS, INPUTS, RECORDING)
 Make = Callable[[Path], None]
 
@@ -176,10 +174,8 @@ class Store:
 
     @contextmanager
     def lock(self, key: str, kind: Kind = RUN, *, wait: bool = True) -> Iterator[None]:
-        """Nobody else makes, replaces or removes this run, or other thing, inside the block.
-
-        What a process had moved aside to replace it, and did not live to, is there again.
-        """
+        """Nobody else makes, replaces or removes this run, or other thing, inside the block. What a process had moved
+        aside to replace it, and did not live to, is there again."""
         self.check()
         files.make_folder(self.root)
         if not (self.root / MARK).is_file():
@@ -190,7 +186,6 @@ class Store:
             yield
 
     def is_busy(self, digest: str) -> bool:
-        """Whether a process computes the run at this moment."""
         return files.is_locked(_lock_of(self.workplace(digest)))
 
     def remove(self, name: str) -> Path:
@@ -201,7 +196,6 @@ class Store:
         return path
 
     def record_failure(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep why a run failed."""
         files.write_json(self.place(FAILURE, digest[:PREFIX]), {"format": FORMAT, "digest": digest, **record})
 
     def forget_failure(self, digest: str) -> None:

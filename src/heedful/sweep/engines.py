@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from heedful.text.corpus import Corpus
 
 RETRIES = 3  # how often Ray repeats a task whose worker or node died
-
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-
 CORPORA_AT_ONCE = 4  # mapped corpora that a worker keeps open; each costs its vocabulary, not its text
 
 ENVIRONMENT = ("HEEDFUL_DATA",)

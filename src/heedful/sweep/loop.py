@@ -242,8 +242,7 @@ def _collect(plan: Plan, store: Store, jobs: Sequence[Job], ended: Sequence[Ende
 def _manifests(store: Store, digests: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """The names and manifests of runs, in the order of the plan."""
     index = store.index()
-    lost = [digest for digest in digests if digest not in index]
-    if lost:
+    if lost := [digest for digest in digests if digest not in index]:
         raise StoreError(
             f"Run {lost[0]} was finished, but is not in '{store.root}'. On a cluster every node must see the store "
             "under the same path; and a run must not be removed while a sweep goes on."
@@ -253,8 +252,7 @@ def _manifests(store: Store, digests: Sequence[str]) -> list[tuple[str, dict[str
 
 def worker_bytes(settings: RunSettings, *, vocabulary: int, traced_units: int) -> int:
     """Memory of a worker that computes this run. The corpus is mapped and shared, and not counted."""
-    table = 4 * vocabulary * settings.model.embedding_size
-    return BASE_BYTES + COPIES * table + BYTES_PER_TRACED_UNIT * traced_units
+    return BASE_BYTES + COPIES * 4 * vocabulary * settings.model.embedding_size + BYTES_PER_TRACED_UNIT * traced_units
 
 
 def cores() -> int:
@@ -294,9 +292,7 @@ def _container_bytes() -> int | None:
 
 def seconds_left(missing: Sequence[RunSettings], store: Store, workers: int) -> float | None:
     """The sum over missing runs of their epochs times the median time of an epoch of like runs, by so many workers.
-
-    None where no finished run tells it.
-    """
+    None where no finished run tells it."""
     if not missing:
         return 0.0
     seconds: dict[tuple[Any, ...], list[float]] = {}

@@ -62,10 +62,8 @@ class Plan:
         seeds: int | Sequence[int] | None = None,
         name: str = "sweep",
     ) -> "Plan":
-        """Each of `runs` with every point of the `grid` and every seed, all as changes of the base settings.
-
-        Changes have dotted names, such as {"model.score_scale": [1, 10]}. A number of seeds means 0, 1, 2 …
-        """
+        """Each of `runs` with every point of the `grid` and every seed, all as changes of the base settings. Changes
+        have dotted names, such as {"model.score_scale": [1, 10]}. A number of seeds means 0, 1, 2 …"""
         start, lists, entries = base or RunSettings(), _lists(grid or {}), [flatten(entry) for entry in runs] or [{}]
         names = [*{name for entry in entries for name in entry}, *lists, *_seeds(seeds)]
         if twice := sorted(name for name in set(names) if names.count(name) > 1):  # one of them would silently be lost

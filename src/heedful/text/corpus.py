@@ -16,7 +16,6 @@ from heedful.text.ragged import Batch, Sentences, lengths_of, offsets_of, positi
 from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary, sentence_starts
 
 SPLITS = ("train", "dev", "test")
-
 MOST_COLUMNS = 8  # of a table in a notebook; what further classes hold is counted together
 
 
@@ -54,8 +53,7 @@ class Split:
 
     def sentences_of(self, rows: Int[Tensor, " rows"]) -> Sentences:
         """How these documents, one after the other, are made of sentences."""
-        chosen = positions_of(self.sentences.offsets, rows)
-        lengths = lengths_of(self.sentences.bounds)[chosen]
+        lengths = lengths_of(self.sentences.bounds)[positions_of(self.sentences.offsets, rows)]
         return Sentences(bounds=offsets_of(lengths), offsets=offsets_of(lengths_of(self.sentences.offsets)[rows]))
 
     def spans(self, instance: int) -> Int[Tensor, "units 2"]:
@@ -85,7 +83,6 @@ class Split:
 
     @cached_property
     def sentences(self) -> Sentences:
-        """The sentences of all documents."""
         starts = [sentence_starts(text, self.spans(row)) for row, text in enumerate(self.texts)]
         begins = [first + begin for first, begin in zip(starts, self.offsets[:-1], strict=True)]
         return Sentences(
@@ -164,8 +161,7 @@ def _row(split: Split, classes: int, columns: int) -> list[str]:
     """Texts in all, in each class (those beyond the last column together), and tokens per text."""
     counts = torch.bincount(split.labels, minlength=classes).tolist()
     texts = [len(split), *counts[: columns - 1], sum(counts[columns - 1 :])]
-    mean = len(split.tokens.numbers) / max(1, len(split))
-    return [*(f"{number:,}" for number in texts), f"{mean:.1f}"]
+    return [*(f"{number:,}" for number in texts), f"{len(split.tokens.numbers) / max(1, len(split)):.1f}"]
 
 
 Labelled = tuple[Sequence[str], Sequence[int]]
@@ -185,8 +181,7 @@ def build_corpus(
     if min_count < 1:
         raise DataError(f"The minimum count of a token is 1 or more, not {min_count}.")
     vocabulary = tokenizer.vocabulary(splits["train"][0], min_count=min_count)
-    said = list(notices)
-    made = {}
+    said, made = list(notices), {}
     for split in SPLITS:
         made[split], dropped = _encode(*splits[split], tokenizer, vocabulary)
         if dropped:
@@ -242,7 +237,6 @@ def _check_classes(name: str, train: Split, class_names: Sequence[str]) -> None:
             f"A classifier needs at least two classes in the training split; '{name}' has one: '{only}'. "
             "Check which column holds the labels."
         )
-    missing = sorted(set(range(len(class_names))) - set(present))
-    if missing:
+    if missing := sorted(set(range(len(class_names))) - set(present)):
         names = ", ".join(class_names[number] for number in missing)
         raise DataError(f"Every class must occur in the training split of '{name}'; missing: {names}.")

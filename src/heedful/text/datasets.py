@@ -205,10 +205,9 @@ def cache_corpus(data: DataSettings, store: Store) -> CorpusFacts:
 def corpus_facts(data: DataSettings, store: Store) -> CorpusFacts:
     """As `cache_corpus`, but writes nothing."""
     key = corpus_key(data)
-    place = store.find(key, CORPUS)
-    if place is None:
-        return _facts_of(load_corpus(**data.model_dump()), key)
-    return CorpusFacts.model_validate(read_json(place / FACTS))
+    if place := store.find(key, CORPUS):
+        return CorpusFacts.model_validate(read_json(place / FACTS))
+    return _facts_of(load_corpus(**data.model_dump()), key)
 
 
 def corpus_key(data: DataSettings) -> str:
@@ -248,7 +247,6 @@ def open_corpus(place: Path) -> Corpus:
 
 
 def _write(corpus: Corpus, key: str, place: Path) -> None:
-    """All files of a cached corpus."""
     with explained(place):
         place.mkdir()
         arrays: dict[str, Tensor] = {}

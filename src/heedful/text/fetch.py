@@ -22,7 +22,6 @@ from heedful.version import __version__
 
 TIMEOUT = 30.0
 ATTEMPTS = 5  # how often a download that breaks off is taken up again within one call, as long as it gains ground
-
 _CHUNK = 1 << 16
 _PAGE = (b"<!doctype html", b"<html", b"<head", b"<?xml")
 
@@ -58,10 +57,8 @@ class BrokenOff(Unreachable):
 
 
 def fetch(name: str, *, base: str | None = None, observer: Observer = lambda _: None) -> Fetched:
-    """Make a named corpus available: download its public files and turn them into tables of the data folder.
-
-    Files that the data folder holds are left as they are. `base` is another address under which the same files lie.
-    """
+    """Make a named corpus available: download its public files and turn them into tables of the data folder. Files that
+    the data folder holds are left as they are. `base` is another address under which the same files lie."""
     if name not in DATASETS:
         raise UnknownName("corpus", name, DATASETS)
     dataset, folder = DATASETS[name], data_folder()
@@ -113,10 +110,8 @@ def _take(source: Source, folder: Path, observer: Observer) -> dict[str, int]:
 
 
 def download(file: PublicFile, path: Path, *, observer: Observer = lambda _: None) -> Path:
-    """The public file under this path, once it is complete and its checksum right.
-
-    A checksum that is wrong after a download was taken up again may be the old part's fault: it is then tried anew.
-    """
+    """The public file under this path, once it is complete and its checksum right. A checksum that is wrong after a
+    download was taken up again may be the old part's fault: it is then tried anew."""
     part = path.with_name(f"{path.name}.part")
     resumed = _size(part) > 0
     _complete(file, part, observer)

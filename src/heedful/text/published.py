@@ -44,7 +44,6 @@ GROUPS = ("rec.motorcycles", "rec.sport.baseball", "rec.sport.hockey", "sci.med"
 
 SST_2, SST_5 = "sst2_tree.jsonl.gz", "sst5_tree.jsonl.gz"
 MIDDLE = 2  # of the labels 0 … 4 of the treebank; the binary task leaves such sentences out
-
 SCALE_COLUMNS = ("subj", "rating", "label.3class", "label.4class")
 _IMDB_REVIEW = re.compile(r"(?:^|/)aclImdb/(train|test)/(pos|neg)/(\d+)_(\d+)\.txt$")
 _MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([^/]+)/(\d+)$")
@@ -117,10 +116,8 @@ def csv_rows(target: str, paths: Sequence[Path]) -> Rows:
 
 
 def split_rows(read: ReadLines, targets: Mapping[str, str], topics: Sequence[str], paths: Sequence[Path]) -> Rows:
-    """From a file for each split, given how class numbers from 0, texts and what else is kept are read from it.
-
-    Classes are called by their topics; without topics they are stars, which count from 1.
-    """
+    """From a file for each split, given how class numbers from 0, texts and what else is kept are read from it. Classes
+    are called by their topics; without topics they are stars, which count from 1."""
     for (split, target), path in zip(targets.items(), paths, strict=True):
         for label, text, kept in read(path):
             if topics and not 0 <= label < len(topics):

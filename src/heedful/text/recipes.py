@@ -28,7 +28,6 @@ from heedful.text.tables import read_table
 from heedful.text.tokenize import Tokenizer
 
 DATA_VARIABLE = "HEEDFUL_DATA"
-
 WORDS = Tokenizer("words")
 PLAIN = Tokenizer("alphanumeric")
 """How Sun & Lu cut their four corpora, found by trial: on SST it gives their vocabulary and three marks of their own,
@@ -130,10 +129,8 @@ def without_header(message: str) -> str:
 
 
 def without_footer(message: str) -> str:
-    """What stands before the last line that is empty or made of hyphens; all of it where there is no such line.
-
-    A message of several paragraphs without a signature loses its last paragraph: the known price of this rule.
-    """
+    """What stands before the last line that is empty or made of hyphens; all of it where there is no such line. A
+    message of several paragraphs without a signature loses its last paragraph: the known price of this rule."""
     lines = message.strip().split("\n")
     bounds = [number for number, line in enumerate(lines) if not line.strip().strip("-")]
     return "\n".join(lines[: bounds[-1]]) if bounds and bounds[-1] > 0 else message
@@ -152,10 +149,8 @@ def mask_numbers(message: str) -> str:
 def draw(
     pools: Mapping[str, Sequence[str]], sizes: Mapping[str, Mapping[str, int]], rng: np.random.Generator
 ) -> dict[str, Labelled]:
-    """Splits of the given sizes from the texts of each class, in random order; copies of a text stay together.
-
-    Where a class has too few texts, every split gets its share of what there is.
-    """
+    """Splits of the given sizes from the texts of each class, in random order; copies of a text stay together. Where a
+    class has too few texts, every split gets its share of what there is."""
     taken: dict[str, list[tuple[str, int]]] = {split: [] for split in sizes}
     for label, (name, pool) in enumerate(pools.items()):
         copies = pd.Series(pool, dtype=object).value_counts(sort=False)
@@ -303,7 +298,6 @@ DATASETS: Mapping[str, Dataset] = {one.name: one for one in (*MADE, *RECIPES)}
 
 
 def find_dataset(source: object) -> Dataset | None:
-    """The corpus that a text names or describes."""
     if isinstance(source, str) and source.startswith(synthetic.DESCRIBED):
         return Dataset(source, "made as described", source)
     return DATASETS.get(source) if isinstance(source, str) else None

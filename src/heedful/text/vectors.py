@@ -58,7 +58,6 @@ class Vectors:
 
     @property
     def notice(self) -> str:
-        """For the reader of a run."""
         said = f"{len(self.rows):,} of {self.tokens:,} tokens began with a vector of {self.source}"
         return f"{said}; the others were drawn." if len(self.rows) < self.tokens else f"{said}."
 
@@ -131,8 +130,7 @@ def _gensim() -> Any:
 
 def _key(corpus: Corpus, size: int, seed: int, version: str) -> str:
     how = {"format": FORMAT, "recipe": dict(RECIPE), "gensim": version}
-    content = {**how, "corpus": corpus.fingerprint, "size": size, "seed": seed}
-    return digest_of(content)[:24]
+    return digest_of({**how, "corpus": corpus.fingerprint, "size": size, "seed": seed})[:24]
 
 
 def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
