@@ -7,15 +7,13 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from heedful.errors import ConfigError
 from heedful.files import digest_of, write_text
 from heedful.version import RESULTS_VERSION
-
-S = TypeVar("S", bound="Settings")
 
 
 class Settings(BaseModel):
@@ -24,7 +22,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
 
     @classmethod
-    def of(cls: type[S], values: Mapping[str, Any]) -> S:
+    def of(cls, values: Mapping[str, Any]) -> Self:
         """Validated settings, or a ConfigError that names every wrong value."""
         try:
             return cls.model_validate(dict(values))

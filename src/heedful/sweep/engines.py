@@ -39,12 +39,10 @@ RETRIES = 3  # how often Ray repeats a task whose worker or node died
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 CORPORA_AT_ONCE = 4  # mapped corpora that a worker keeps open; each costs its vocabulary, not its text
 
-ENVIRONMENT = ("HEEDFUL_DATA",)
-"""What decides where named corpora lie; a worker on another machine has its own environment."""
-
 
 def _environment() -> dict[str, str]:
-    return {name: str(Path(os.environ[name]).absolute()) for name in ENVIRONMENT if name in os.environ}
+    """What decides where named corpora lie; a worker on another machine has its own environment."""
+    return {name: str(Path(os.environ[name]).absolute()) for name in ("HEEDFUL_DATA",) if name in os.environ}
 
 
 class Job(Settings):
@@ -337,8 +335,7 @@ def _listen(jobs: "queue.SimpleQueue[str]") -> None:
 
 
 def _warm_up() -> None:
-    """Load what is heavy while the first job is still being thought about; torch loads half of itself only when the
-    first optimiser is made."""
+    """Load what is heavy while the first job is thought about; torch loads half of itself with the first optimiser."""
     import torch
 
     import heedful.pipeline  # noqa: F401
