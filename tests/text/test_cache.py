@@ -10,9 +10,10 @@ import torch
 
 from heedful.config import DataSettings
 from heedful.errors import DataError
-from heedful.store import Store
+from heedful.store import CORPUS, Store
 from heedful.text import datasets
-from heedful.text.datasets import MappedTexts, cache_corpus, cached_corpus, corpus_facts, corpus_key, load_corpus
+from heedful.text.corpus import Corpus
+from heedful.text.datasets import MappedTexts, cache_corpus, corpus_facts, corpus_key, load_corpus, open_corpus
 from tests.commands import environment, write_corpus
 
 READ_ALL = """
@@ -29,6 +30,11 @@ sys.stdin.read()
 @pytest.fixture
 def data(tmp_path: Path) -> DataSettings:
     return DataSettings(source=str(write_corpus(tmp_path / "small.csv")))
+
+
+def cached_corpus(data: DataSettings, store: Store) -> Corpus:
+    """As a worker gets it: written by one process, opened by its key."""
+    return open_corpus(store.place(CORPUS, cache_corpus(data, store).key))
 
 
 def test_a_cached_corpus_is_the_corpus(tmp_path: Path, data: DataSettings) -> None:

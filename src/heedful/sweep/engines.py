@@ -1,8 +1,8 @@
 """Jobs, and where they run: processes of this machine, or a Ray cluster. The same jobs give the same results on both.
 
-Jobs and outcomes are plain values that cross processes and machines as JSON. An engine is a context. `run` takes jobs
-and yields what happens to them, in the order in which it happens; a worker that dies is a failed job, never the end of
-the others.
+Jobs and outcomes are plain values that cross processes and machines as JSON. An engine is a context that does `workers`
+jobs at once. `run` takes jobs and yields what happens to them, in the order in which it happens; every job ends, and a
+worker that dies is a failed job, never the end of the others. `resize` changes how many it does from now on.
 
 As a process of its own this module is a worker: it reads jobs from stdin and answers on stdout. It lives no longer than
 the process that started it: when stdin ends, whatever it is doing, it is gone.
@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -128,31 +128,6 @@ class Ended:
 
 
 Event = Started | Ended
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """Something that does jobs."""
-
-    workers: int  # how many jobs it does at once
-
-    def __enter__(self) -> "Engine": ...
-    def __exit__(self, *_error: object) -> None: ...
-
-    def resize(self, workers: int) -> None:
-        """Do at most so many jobs at once from now on."""
-
-    def run(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        """Do the jobs; every one of them ends."""
-
-
-def make_engine(name: str, workers: int) -> Engine:
-    """`local`, `ray` (the cluster at hand, or one that is started here) or `ray://host:port`."""
-    if name == "local":
-        return LocalEngine(workers)
-    if name == "ray" or name.startswith("ray://"):
-        return RayEngine(None if name == "ray" else name)
-    raise UnknownName("engine", name, ("local", "ray", "ray://host:port"))
 
 
 class LocalEngine:
@@ -312,6 +287,18 @@ def _import_ray() -> Any:
         return importlib.import_module("ray")
     except ImportError as error:
         raise InputError("Sweeps on Ray need Ray: `pip install 'heedful[ray]'`.") from error
+
+
+Engine = LocalEngine | RayEngine
+
+
+def make_engine(name: str, workers: int) -> Engine:
+    """`local`, `ray` (the cluster at hand, or one that is started here) or `ray://host:port`."""
+    if name == "local":
+        return LocalEngine(workers)
+    if name == "ray" or name.startswith("ray://"):
+        return RayEngine(None if name == "ray" else name)
+    raise UnknownName("engine", name, ("local", "ray", "ray://host:port"))
 
 
 def main() -> None:

@@ -43,18 +43,18 @@ class Split:
 
     def batch(self, rows: Int[Tensor, " rows"], *, sentences: bool = False) -> Batch:
         """These documents, in the order asked for; with their sentences for a hierarchical model."""
+        held = None
+        if sentences:
+            lengths = lengths_of(self.sentences.bounds)[positions_of(self.sentences.offsets, rows)]
+            offsets = offsets_of(lengths_of(self.sentences.offsets)[rows])
+            held = Sentences(bounds=offsets_of(lengths), offsets=offsets)
         return Batch(
             tokens=self.tokens.numbers[positions_of(self.offsets, rows)],
             offsets=offsets_of(self.lengths[rows]),
             labels=self.labels[rows],
             instances=rows,
-            sentences=self.sentences_of(rows) if sentences else None,
+            sentences=held,
         )
-
-    def sentences_of(self, rows: Int[Tensor, " rows"]) -> Sentences:
-        """How these documents, one after the other, are made of sentences."""
-        lengths = lengths_of(self.sentences.bounds)[positions_of(self.sentences.offsets, rows)]
-        return Sentences(bounds=offsets_of(lengths), offsets=offsets_of(lengths_of(self.sentences.offsets)[rows]))
 
     def spans(self, instance: int) -> Int[Tensor, "units 2"]:
         """[start, end) of each token of one document, in characters of its text."""

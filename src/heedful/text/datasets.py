@@ -185,13 +185,8 @@ class MappedTexts(Sequence[str]):
         return str(self._array[place].as_py(), "utf-8", "surrogatepass")
 
 
-def cached_corpus(data: DataSettings, store: Store) -> Corpus:
-    """The corpus that the settings name, mapped from the store; it is tokenised and written there on first use."""
-    return open_corpus(store.place(CORPUS, cache_corpus(data, store).key))
-
-
 def cache_corpus(data: DataSettings, store: Store) -> CorpusFacts:
-    """Make sure that the store holds the corpus, and say what it is."""
+    """Make sure that the store holds the corpus, tokenised and written on first use, and say what it is."""
     key = corpus_key(data)
 
     def make(place: Path) -> None:
