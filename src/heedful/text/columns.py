@@ -39,9 +39,7 @@ SplitValues = str | Mapping[Any, str] | None
 _ANEW = "--split-column none (in Python split_column='none') draws all splits anew."
 
 
-def choose_column(
-    table: pd.DataFrame, given: str | None, what: str, *, taken: str | None = None
-) -> tuple[str, list[str]]:
+def choose_column(table: pd.DataFrame, given: str | None, what: str, *, taken: str | None) -> tuple[str, list[str]]:
     """The column asked for, or the first of the usual names; and what must be said where others have such a name. A
     column that is `taken` for something else is not recognised."""
     if given is not None:

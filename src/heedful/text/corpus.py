@@ -217,10 +217,8 @@ def with_min_count(corpus: Corpus, min_count: int) -> Corpus:
     return replace(corpus, **splits, vocabulary=Vocabulary(tuple(tokens)))
 
 
-def _encode(
-    texts: Sequence[str], labels: Sequence[int], tokenizer: Tokenizer, vocabulary: Vocabulary
-) -> tuple[Split, int]:
-    tokens = tokenizer.encode(texts, vocabulary)
+def _encode(texts: Sequence[str], labels: Sequence[int], cut: Tokenizer, vocabulary: Vocabulary) -> tuple[Split, int]:
+    tokens = cut.encode(texts, vocabulary)
     lengths = lengths_of(tokens.offsets)
     kept = lengths.nonzero().squeeze(1)
     numbers = torch.tensor(labels, dtype=torch.int64)

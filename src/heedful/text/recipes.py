@@ -203,7 +203,7 @@ def _imdb(table: pd.DataFrame, seed: int) -> Selection:
     return Selection(splits=splits, class_names=[*classes.values()], notices=notices)
 
 
-def _newsgroups(name: str, groups: Mapping[str, str], table: pd.DataFrame, seed: int) -> Selection:
+def _groups(name: str, groups: Mapping[str, str], table: pd.DataFrame, seed: int) -> Selection:
     """Groups as classes under shorter names, messages cleaned, splits drawn from both parts of the split by date."""
     chosen = _in_order(table[table["label"].isin(list(groups))])
     cleaned = chosen.assign(text=[clean_message(text) for text in chosen["text"]])
@@ -244,10 +244,8 @@ DEGREES = partial(_labelled, classes=("very negative", "negative", "neutral", "p
 STARS = partial(_labelled, classes=("1", "2", "3", "4", "5"))
 LEVELS = partial(_labelled, classes=("low", "middle", "high"), label="label3")
 TOPICS = partial(_labelled, classes=YAHOO_TOPICS)
-SPORTS = partial(_newsgroups, "20news-1", {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"})
-TALK = partial(
-    _newsgroups, "20news-2", {"rec.motorcycles": "motorcycles", "sci.med": "med", "talk.politics.guns": "guns"}
-)
+SPORTS = partial(_groups, "20news-1", {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"})
+TALK = partial(_groups, "20news-2", {"rec.motorcycles": "motorcycles", "sci.med": "med", "talk.politics.guns": "guns"})
 plain = partial(Dataset, tokenizer=PLAIN)
 
 MADE = (

@@ -81,11 +81,9 @@ def multi(*, name: str, seed: int, classes: int = 3, noise: float = 0.0, size: i
     return _plant(name=name, groups=groups, shares=[1 / classes] * classes, noise=noise, seed=seed, size=size)
 
 
-def _plant(
-    *, name: str, groups: dict[str, Words], shares: Sequence[float], noise: float, seed: int, size: int
-) -> Corpus:
+def _plant(*, name: str, groups: dict[str, Words], shares: list[float], noise: float, seed: int, size: int) -> Corpus:
     if not 0 <= noise < 1 or not all(0 < share < 1 for share in shares):
-        raise DataError(f"Noise lies in [0, 1) and class shares in (0, 1), not {noise} and {list(shares)}.")
+        raise DataError(f"Noise lies in [0, 1) and class shares in (0, 1), not {noise} and {shares}.")
     rng, neutral = np.random.default_rng(seed), words("neutral")
     sizes = {"train": size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
     splits = {split: _draw(rng, [*groups.values()], neutral, shares, noise, count) for split, count in sizes.items()}
