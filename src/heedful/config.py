@@ -7,13 +7,15 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from heedful.errors import ConfigError
 from heedful.files import digest_of, write_text
 from heedful.version import RESULTS_VERSION
+
+S = TypeVar("S", bound="Settings")  # not Self, which the checks of shapes cannot read
 
 
 class Settings(BaseModel):
@@ -22,7 +24,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
+    def of(cls: type[S], values: Mapping[str, Any]) -> S:
         """Validated settings, or a ConfigError that names every wrong value."""
         try:
             return cls.model_validate(dict(values))
