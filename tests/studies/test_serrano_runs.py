@@ -29,7 +29,7 @@ from heedful.studies.serrano2019.runs import (
 from heedful.studies.serrano2019.study import STUDY
 from heedful.studies.study import want
 from heedful.text import synthetic, vectors
-from heedful.text.datasets import DATASETS
+from heedful.text.recipes import DATASETS
 
 
 def test_the_models_are_those_of_the_paper_in_its_order() -> None:

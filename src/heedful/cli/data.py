@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from heedful.config import RunSettings
-    from heedful.text.public.fetch import Step
+    from heedful.text.fetch import Step
 
 data_app = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,7 +22,7 @@ data_app = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_m
 @data_app.command("list")
 def list_data(as_json: Json = False) -> None:
     """The corpora that can be named."""
-    from heedful.text.datasets import DATASETS
+    from heedful.text.recipes import DATASETS
 
     rows = [
         {"name": one.name, "about": one.about, "available": one.available, "file": next(iter(one.files), None)}
@@ -92,7 +92,7 @@ def fetch_data(
     as_json: Json = False,
 ) -> None:
     """Download a corpus into the data folder; goes on where an earlier download broke off."""
-    from heedful.text.public.fetch import fetch
+    from heedful.text.fetch import fetch
 
     with _downloads() as watch:
         done = fetch(name, base=base, observer=watch)
@@ -142,7 +142,7 @@ def _installation() -> dict[str, str]:
     import torch
 
     from heedful.pipeline import environment
-    from heedful.text.datasets import DATASETS, data_folder
+    from heedful.text.recipes import DATASETS, data_folder
 
     folder = data_folder()
     missing = [name for name, dataset in DATASETS.items() if not dataset.available]

@@ -22,9 +22,8 @@ from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import PageTable, Section
 from heedful.store import PREFIX, Store
 from heedful.studies.measures import measure_runs
-from heedful.sweep.loop import SweepEvent, sweep
+from heedful.sweep.loop import SweepEvent, cores, sweep
 from heedful.sweep.plan import Plan
-from heedful.sweep.resources import cores
 from heedful.text.corpus import Corpus
 from heedful.training.events import Observer
 

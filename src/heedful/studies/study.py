@@ -33,7 +33,7 @@ from heedful.store import Store
 from heedful.studies.measures import what_it_is
 from heedful.sweep.loop import Failure, SweepEvent, sweep
 from heedful.sweep.plan import Plan
-from heedful.text.datasets import DATASETS, find_dataset
+from heedful.text.recipes import DATASETS, find_dataset
 
 STUDIES: Mapping[str, str] = {
     "sun2020": "heedful.studies.sun2020.study",

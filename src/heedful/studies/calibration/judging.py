@@ -25,7 +25,7 @@ from heedful.studies.calibration.planted import plant
 from heedful.studies.calibration.trained import grow
 from heedful.studies.calibration.worlds import TRAINED, Evidence, Planted, World
 from heedful.studies.examine import examine
-from heedful.sweep.resources import cores
+from heedful.sweep.loop import cores
 
 Rows = list[dict[str, Any]]
 
