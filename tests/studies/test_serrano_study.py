@@ -164,9 +164,7 @@ def test_without_an_encoder_deleting_words_flips_as_erasing_their_weights_does(p
 
 
 def test_changed_texts_are_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "heedful.studies.serrano2019.inputs.read_changed_texts", lambda *_, **__: pytest.fail("read again")
-    )
+    monkeypatch.setattr("heedful.studies.erase.read_changed_texts", lambda *_, **__: pytest.fail("read again"))
     again = place.call("--models", ",".join(TRAINED), "--table", "inputs")
     assert again.code == 0, again.err
     assert "reading changed texts: 2 of 2 runs" in again.err

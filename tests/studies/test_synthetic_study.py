@@ -13,9 +13,8 @@ from heedful.report.timeline import CONTENT_POLICY
 from heedful.store import Store
 from heedful.studies.study import Reproduced, reproduce, want
 from heedful.studies.sun2020 import study as study_module
-from heedful.studies.sun2020 import synthetic
+from heedful.studies.sun2020.runs import Planted, Recording, plan, recipe
 from heedful.studies.sun2020.study import CLAIMED, DRAWN, PUBLISHED, STUDY
-from heedful.studies.sun2020.synthetic import Planted, Recording, plan
 from heedful.studies.sun2020.tables import attention_gap, gap_courses, loss_table, settling_times
 from tests.covering import covers
 
@@ -50,7 +49,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Recording]
 
 
 def test_the_recipe_is_the_paper_s() -> None:
-    settings = synthetic.recipe(seed=3)
+    settings = recipe(seed=3)
     assert (
         settings.model.model_dump()
         | {
@@ -94,7 +93,7 @@ def test_a_planted_corpus_is_a_source_and_back(data: Planted, source: str) -> No
 
 
 def test_a_quick_recording_covers_the_same_time_of_gradient_flow() -> None:
-    whole, quick = synthetic.recipe(), synthetic.recipe(quick=True)
+    whole, quick = recipe(), recipe(quick=True)
     assert quick.training.epochs < whole.training.epochs / 10
     covered = [settings.training.epochs * settings.training.learning_rate for settings in (whole, quick)]
     assert covered[0] == pytest.approx(covered[1])

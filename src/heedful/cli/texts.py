@@ -80,7 +80,7 @@ def _erase_text(
     text: str, run: str, store: Path, inputs: str | None, seed: int, everything: bool, as_json: bool
 ) -> None:
     from heedful.cli.text_views import print_erased
-    from heedful.studies.erase import erase_text
+    from heedful.studies.explain import erase_text
 
     erased = erase_text(find_run(run, store).model(), text, inputs=inputs, seed=seed)
     if as_json:

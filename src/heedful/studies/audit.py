@@ -35,8 +35,7 @@ from heedful.report.strips import Example, make_example, telling_instances
 from heedful.report.timeline import timeline
 from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
-from heedful.studies.erase import ErasedAttention
-from heedful.studies.examine import Examination, examine
+from heedful.studies.examine import ErasedAttention, Examination, examine
 from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.papers import serrano2019, sun2020
+from heedful.studies.measures import called
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import segment_sum
 from heedful.text.tokenize import sentence_starts
@@ -159,4 +159,4 @@ def _printed(row: Mapping[str, Any]) -> dict[str, str]:
     ours = _cells(row, "{} ({})")
     paper = _cells(row, "{} ({})", "paper_") if pd.notna(row["stands_for"]) else {}
     beside = {name: f"{value}, paper {paper[name]}" if paper else value for name, value in ours.items()}
-    return {"dataset": serrano2019.NAMES.get(row["dataset"], Path(row["dataset"]).name), **beside}
+    return {"dataset": called(row["dataset"], serrano2019.NAMES), **beside}

@@ -13,6 +13,8 @@ never computed twice. A study directory holds
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,7 +34,7 @@ from heedful.report.page import Judged, Page, PageTable, Section
 from heedful.report.payload import payload
 from heedful.report.timeline import timeline
 from heedful.store import Store
-from heedful.studies.measures import what_it_is
+from heedful.studies.measures import called, what_it_is
 from heedful.sweep.loop import Failure, SweepEvent, sweep
 from heedful.sweep.plan import Plan
 from heedful.text.datasets import DATASETS, find_dataset
@@ -51,6 +53,8 @@ MOST_NOTICES = 10
 T = TypeVar("T")
 Part = TypeVar("Part", "Table", "StudyFigure")
 Frames = Mapping[str, pd.DataFrame]
+Make = Callable[[pd.DataFrame], pd.DataFrame]
+Words = Callable[[pd.DataFrame], str]
 Watch = Callable[[SweepEvent], None]
 
 
@@ -108,6 +112,10 @@ class Material:
         """A table of every run, with the columns that tell it apart in front."""
         return pd.concat([in_front(trial.columns, table(trial, run)) for trial, run in self.runs], ignore_index=True)
 
+    def of_traces(self, measure: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+        """A table of the trace of every run, below each other; the run's seed draws what is drawn."""
+        return self.below_each_other(lambda trial, run: measure(run.trace(), seed=trial.settings.training.seed))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
@@ -121,15 +129,46 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of a study: which measures it is made of, the files it becomes, and what a page shows of these."""
+    """A table of a study: the files it becomes, and what a page shows of the first of them."""
 
     name: str
     """What asks for it."""
-    needs: tuple[str, ...]
-    make: Callable[[Frames], Frames]
-    show: Callable[[Frames], PageTable] | None = None
+    files: Mapping[str, tuple[str, Make]]
+    """By their names: the measure that each is made of, and how."""
+    printed: Make | None = None
+    """How the paper arranges the first, which is a further file."""
+    cells: Make | None = None
+    """How a page shows that arrangement or, where there is none, the first file; None: as it is."""
+    title: str = ""
+    """None of it is shown without a title."""
+    note: str | Words = ""
+    lead: Words | None = None
     comes_with: tuple[str, ...] = ()
     """The parts, figures or claims, that it comes along with; such a table is not asked for by itself."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(measure for measure, _ in self.files.values()))
+
+    def make(self, measured: Frames) -> dict[str, pd.DataFrame]:
+        """Its files."""
+        files = {name: make(measured[measure]) for name, (measure, make) in self.files.items()}
+        first = next(iter(files))
+        return {**files, f"{first}-as-printed": self.printed(files[first])} if self.printed else files
+
+    def show(self, files: Frames) -> PageTable:
+        """What a page shows of its files."""
+        name = next(iter(self.files))
+        data = files[name]
+        cells = files[f"{name}-as-printed"] if self.printed else data
+        return PageTable(
+            name=name,
+            title=self.title,
+            cells=self.cells(cells) if self.cells else cells,
+            data=data,
+            note=self.note if isinstance(self.note, str) else self.note(data),
+            lead=self.lead(data) if self.lead else "",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +182,12 @@ class StudyFigure(Figure):
 class Scope:
     """What claims are judged on together: a data set, all of them, made data."""
 
-    title: str
     tables: Mapping[str, str]
     """What claims call a table, and the measure that it is."""
     dataset: str | None = None
     """Whose rows count; None: all."""
+    title: str = ""
+    """Of a data set what the paper calls it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +198,8 @@ class Study:
     title: str
     models: Mapping[str, Mapping[str, Any]]
     """By the paper's names, as changes of settings."""
+    names: Mapping[str, str]
+    """What the paper calls its data sets."""
     whole: Selection
     quick: Selection
     cost: Callable[[RunSettings], Any]
@@ -187,9 +229,7 @@ class Study:
     def with_data(self, parts: Iterable[Part], selection: Selection) -> list[Part]:
         """Those figures, or tables, that need no other data than those selected."""
         at_hand = {*selection.datasets, *([SYNTHETIC] if selection.synthetic else [])}
-        needed = {
-            name: {trial.dataset for trial in measure.trials} for name, measure in self.measures(selection).items()
-        }
+        needed = {name: {trial.dataset for trial in one.trials} for name, one in self.measures(selection).items()}
         return [part for part in parts if all(needed[need] <= at_hand for need in part.needs)]
 
 
@@ -217,9 +257,8 @@ class Wanted:
     def measures(self, study: Study) -> list[str]:
         """The measures that the parts are made of."""
         scopes = study.scopes(self.selection) if self.claims else ()
-        of_parts = [*(table.needs for table in self.tables), *(figure.needs for figure in self.figures)]
-        needs = [*of_parts, *(tuple(scope.tables.values()) for scope in scopes)]
-        return list(dict.fromkeys(name for names in needs for name in names))
+        parts = [*(table.needs for table in self.tables), *(figure.needs for figure in self.figures)]
+        return list(dict.fromkeys(chain(*parts, *(scope.tables.values() for scope in scopes))))
 
 
 def want(
@@ -235,47 +274,32 @@ def want(
     seeds: int | None = None,
 ) -> Wanted:
     """What is asked for; all tables, figures (`all` are those that the selection allows) and claims if nothing is."""
-    selection = _select(study, quick, datasets, models, scales, seeds)
+    given = {"datasets": datasets, "models": models, "scales": scales}
+    selection = _select(study, quick, {name: tuple(value) for name, value in given.items() if value is not None}, seeds)
     everything = not tables and not figures and not claims
-    names = ["all"] if everything else figures
-    drawn = dict.fromkeys(
-        one for name in names for one in (study.drawable(selection) if name == "all" else [_written(name)])
-    )
-    chosen = tuple(study.figure(name) for name in drawn)
+    names = [study.drawable(selection) if one == "all" else [_written(one)] for one in figures or ["all"] * everything]
+    chosen = tuple(study.figure(name) for name in dict.fromkeys(chain.from_iterable(names)))
     for figure in chosen:
         _refuse_other_models(figure, selection)
-    parts = {*(["claims"] if claims or everything else []), *(["figures"] if chosen else [])}
     asked = [one for one in study.tables if not one.comes_with] if everything else [study.table(one) for one in tables]
-    if chosen and not asked and "claims" not in parts:
-        selection = _narrowed(selection, chosen)
+    judged = claims or everything
+    if chosen and not asked and not judged:  # only the models that these figures show
+        shown = {model for figure in chosen for model in figure.models or selection.models}
+        selection = replace(selection, models=tuple(model for model in selection.models if model in shown))
+    parts = {*(["claims"] if judged else []), *(["figures"] if chosen else [])}
     along = study.with_data([one for one in study.tables if parts & set(one.comes_with)], selection)
-    return Wanted(selection=selection, tables=(*asked, *along), figures=chosen, claims="claims" in parts)
+    return Wanted(selection=selection, tables=(*asked, *along), figures=chosen, claims=judged)
 
 
-def _narrowed(selection: Selection, figures: Sequence[StudyFigure]) -> Selection:
-    """With the models that these figures show, and no others."""
-    shown = {model for figure in figures for model in figure.models or selection.models}
-    return replace(selection, models=tuple(model for model in selection.models if model in shown))
-
-
-def _select(
-    study: Study,
-    quick: bool,
-    datasets: Sequence[str] | None,
-    models: Sequence[str] | None,
-    scales: Sequence[float] | None,
-    seeds: int | None,
-) -> Selection:
+def _select(study: Study, quick: bool, given: Mapping[str, tuple[Any, ...]], seeds: int | None) -> Selection:
     base = study.quick if quick else study.whole
-    for model in models or ():
+    for model in given.get("models", ()):
         _named("model", model, study.models)
-    if scales is not None and not base.scales:
+    if "scales" in given and not base.scales:
         varied = ", ".join(name for name in STUDIES if find_study(name).whole.scales)
         raise ConfigError(f"--scales is of {varied}: the models of {study.name} do not vary λ.")
-    given = {"datasets": datasets, "models": models, "scales": scales}
-    changes: dict[str, Any] = {name: tuple(value) for name, value in given.items() if value is not None}
-    changes |= {} if seeds is None else {"seeds": seeds}
-    return replace(base, **changes, synthetic=base.synthetic and datasets is None)
+    changes: dict[str, Any] = {**given, **({} if seeds is None else {"seeds": seeds})}
+    return replace(base, **changes, synthetic=base.synthetic and "datasets" not in given)
 
 
 def _written(figure: str) -> str:
@@ -301,32 +325,23 @@ class Measured(Mapping[str, pd.DataFrame]):
         runs: Mapping[RunSettings, Run],
         watch: Watch | None = None,
     ) -> None:
-        self._selection, self._runs, self._watch = selection, runs, watch
-        self._possible = {name: one for name, one in measures.items() if self._can_be_made(one)}
-        self._made: dict[str, pd.DataFrame] = {}
-
-    def _can_be_made(self, measure: Measure) -> bool:
-        finished = len(self._finished(measure))
-        return finished == len(measure.trials) or (finished > 0 and not measure.needs_all)
-
-    def _finished(self, measure: Measure) -> list[tuple[Trial, Run]]:
-        return [(one, self._runs[one.settings]) for one in measure.trials if one.settings in self._runs]
+        self._make: dict[str, Callable[[], pd.DataFrame]] = {}
+        for name, one in measures.items():
+            finished = [(trial, runs[trial.settings]) for trial in one.trials if trial.settings in runs]
+            if len(finished) == len(one.trials) or (finished and not one.needs_all):
+                self._make[name] = cache(partial(one.make, Material(selection=selection, runs=finished, watch=watch)))
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        measure = self._possible[name]
-        if name not in self._made:
-            material = Material(selection=self._selection, runs=self._finished(measure), watch=self._watch)
-            self._made[name] = measure.make(material)
-        return self._made[name]
+        return self._make[name]()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._possible)
+        return iter(self._make)
 
     def __len__(self) -> int:
-        return len(self._possible)
+        return len(self._make)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._possible
+        return name in self._make
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,10 +385,8 @@ def reproduce(
         done = sweep(plan, store, on=on, workers=workers, watch=watch)
         if done.runs.empty:
             raise HeedfulError(f"No run of the study could be computed: {done.failures[0].message}")
-        runs, failures = (
-            {one.settings: one for one in (Run(store.root / name) for name in done.runs["run"])},
-            done.failures,
-        )
+        runs = {one.settings: one for one in (Run(store.root / name) for name in done.runs["run"])}
+        failures = done.failures
     return tabulate(study, wanted, runs, out, failures=failures, watch=watch)
 
 
@@ -393,12 +406,16 @@ def tabulate(
     drawn = {one.name: _picture(one, measured, wanted.selection) for one in wanted.figures}
     pictures = [picture for picture in drawn.values() if picture]
     missing = tuple(name for name, picture in drawn.items() if picture is None)
+    said = [str(one) for table in files.values() for one in table.attrs.get("notices", [])]
     page = Page(
         title=study.title,
         headline=_headline(judged, shown, pictures),
         sections=list(_sections(study, wanted, measured, judged, shown, pictures)),
-        notices=[*_notices(study, wanted, failures, missing), *_said_of(files)],
-        facts={"Models": {name: _choices(study, name) for name in study.models}, "Versions": environment()},
+        notices=[*_notices(study, wanted, failures, missing), *said],
+        facts={
+            "Models": {name: _choices(changes) for name, changes in study.models.items()},
+            "Versions": environment(),
+        },
         places={"page": out / "study.html"},
     )
     done = Reproduced(page=page, out=out, tables=files, missing=missing, failures=tuple(failures))
@@ -414,7 +431,7 @@ def _tables(wanted: Wanted, measured: Measured) -> tuple[dict[str, pd.DataFrame]
         if all(need in measured for need in table.needs):
             made = table.make(measured)
             files |= made
-            shown += [table.show(made)] if table.show else []
+            shown += [table.show(made)] if table.title else []
     return files, shown
 
 
@@ -423,15 +440,16 @@ def _judged(study: Study, selection: Selection, measured: Measured) -> list[Judg
     judged = []
     for scope in study.scopes(selection):
         tables = {name: measured[measure] for name, measure in scope.tables.items() if measure in measured}
-        rows = {name: _rows(table, "dataset", scope.dataset) for name, table in tables.items()}
-        present = {name: table for name, table in rows.items() if len(table)}
+        if scope.dataset is not None:
+            tables = {
+                name: table[table["dataset"] == scope.dataset] if "dataset" in table else table
+                for name, table in tables.items()
+            }
+        present = {name: table for name, table in tables.items() if len(table)}
         names = tuple(name for name in study.claims if CLAIMS[name].table in present)
-        judged += [Judged(dataset=scope.title, verdicts=judge(names, present))] if names else []
+        title = scope.title or called(scope.dataset or "", study.names)
+        judged += [Judged(dataset=title, verdicts=judge(names, present))] if names else []
     return judged
-
-
-def _rows(table: pd.DataFrame, column: str, value: str | None) -> pd.DataFrame:
-    return table if value is None or column not in table else table[table[column] == value]
 
 
 def _picture(figure: StudyFigure, measured: Measured, selection: Selection) -> Picture | None:
@@ -473,9 +491,8 @@ def _sections(
     if name in wanted.measures(study) and name in measured:
         lead = "Move the slider, or let the training play."
         moving = timeline(measured[name], name="training-time", title=title)
-        yield Section(
-            name="training", title="Attention over training time", lead=lead, timeline=moving, on_terminal=False
-        )
+        said = "Attention over training time"
+        yield Section(name="training", title=said, lead=lead, timeline=moving, on_terminal=False)
     if pictures:
         lead = f"{counted(len(pictures), 'figure')}, each as SVG, PDF and PNG."
         yield Section(name="figures", title="Figures", lead=lead, pictures=pictures)
@@ -488,13 +505,8 @@ def _notices(study: Study, wanted: Wanted, failures: Sequence[Failure], missing:
     return [*quick, *failed, *(f"Figure {name} is not drawn: it needs runs that failed." for name in missing)]
 
 
-def _said_of(files: Frames) -> list[str]:
-    """What tables have to say of what they lack."""
-    return [str(said) for table in files.values() for said in table.attrs.get("notices", [])]
-
-
-def _choices(study: Study, model: str) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in study.models[model].items()) or "the defaults"
+def _choices(model: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in model.items()) or "the defaults"
 
 
 def _write(study: Study, done: Reproduced, shown: Sequence[PageTable]) -> None:

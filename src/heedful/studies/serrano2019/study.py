@@ -8,31 +8,16 @@ from heedful.analysis.flips import flips_of_rankings, single_erasures
 from heedful.claims import erasure
 from heedful.config import RunSettings
 from heedful.errors import HeedfulError
+from heedful.papers.serrano2019 import NAMES
 from heedful.pipeline import read_corpus
-from heedful.report.page import PageTable
+from heedful.studies import measures as common
 from heedful.studies.corpora import table_1, table_1_as_printed
-from heedful.studies.measures import run_row
+from heedful.studies.erase import changed_texts
 from heedful.studies.serrano2019 import tables
 from heedful.studies.serrano2019.figures import FIGURES
-from heedful.studies.serrano2019.inputs import input_flips_of
-from heedful.studies.serrano2019.runs import MODELS, QUICK, QUICK_EPOCHS, WHOLE, called, cost, data_settings, trials
-from heedful.studies.study import Frames, Material, Measure, Scope, Selection, Study, Table
-from heedful.sweep.loop import Measuring
+from heedful.studies.serrano2019.runs import MODELS, QUICK, QUICK_EPOCHS, WHOLE, cost, data_settings, trials
+from heedful.studies.study import Material, Measure, Scope, Selection, Study, Table
 
-_NOTES = {
-    "table1": "Words and sentences per text with their deviation, and how many texts; beside the paper's corpus.",
-    "table2": "Per cent of test texts whose decision flips without the most attended unit, without a random other one, "
-    "both or neither, with 95 % intervals. Those of gradient and product tops are Figures 12 and 13.",
-    "table3": "Test accuracy in per cent with its 95 % interval, beside the paper's on the corpus it stands for.",
-    "flips": "Median fraction of the units erased at the first flip, and, after the stroke, the per cent of texts that "
-    "lose more than half. Own leaves out, ranking by ranking, what it never flips, as the paper does; common takes the "
-    "texts that all rankings flip.",
-    "quality": "Per cent of texts on which a ranking flips the decision with the fewest erasures possible, and, after "
-    "the stroke, how many times the fewest it erases on average.",
-    "inputs": "Units deleted from the text, or masked by the unknown word, and the text read again: median fraction at "
-    "the flip, after the stroke that of erased weights on the same texts, and the rank correlation of the two counts. "
-    "A random draw of test texts; at most 20 looks at each. Without an encoder deleting is erasing.",
-}
 _ALONG = ("figures", "claims")
 
 
@@ -43,7 +28,7 @@ def _corpora(material: Material) -> pd.DataFrame:
         try:
             corpora[dataset] = read_corpus(RunSettings(data=data_settings(dataset)))
         except HeedfulError as error:
-            unread.append(f"{called(dataset)} cannot be read: {error}")
+            unread.append(f"{common.called(dataset, NAMES)} cannot be read: {error}")
     if not corpora:
         raise HeedfulError(unread[0])
     table = table_1(corpora)
@@ -51,122 +36,96 @@ def _corpora(material: Material) -> pd.DataFrame:
     return table
 
 
-def _of_traces(measure: Callable[..., pd.DataFrame]) -> Callable[[Material], pd.DataFrame]:
-    """A table of the trace of every run, below each other; the run's seed draws what is drawn."""
-
-    def make(material: Material) -> pd.DataFrame:
-        return material.below_each_other(lambda trial, run: measure(run.trace(), seed=trial.settings.training.seed))
-
-    return make
-
-
-def _inputs(material: Material) -> pd.DataFrame:
-    """Both notions of erasure on some test texts of every run."""
-
-    def tell(done: int, total: int) -> None:
-        if material.watch is not None:
-            material.watch(Measuring(what="reading changed texts", done=done, total=total))
-
-    return input_flips_of([(trial.columns, run) for trial, run in material.runs], watch=tell)
-
-
 def measures(selection: Selection) -> dict[str, Measure]:
     """Of the data sets, of the runs (`runs`), of one unit erased (`single`) and of units erased until the decision
     flips (`flips`), and of words taken out of the text (`inputs`)."""
-    wanted = trials(selection)
-    return {
-        "corpora": Measure(make=_corpora),
-        "runs": Measure(make=lambda material: material.below_each_other(lambda _, run: run_row(run)), trials=wanted),
-        "single": Measure(make=_of_traces(single_erasures), trials=wanted),
-        "flips": Measure(make=_of_traces(flips_of_rankings), trials=wanted),
-        "inputs": Measure(make=_inputs, trials=wanted),
+    made: dict[str, Callable[[Material], pd.DataFrame]] = {
+        "runs": lambda material: material.below_each_other(lambda _, run: common.run_row(run)),
+        "single": lambda material: material.of_traces(single_erasures),
+        "flips": lambda material: material.of_traces(flips_of_rankings),
+        "inputs": changed_texts,
     }
+    wanted = trials(selection)
+    return {"corpora": Measure(make=_corpora)} | {name: Measure(make=one, trials=wanted) for name, one in made.items()}
 
 
 def _scopes(selection: Selection) -> list[Scope]:
     """Each data set, and all of them together."""
     judged = {"single": "single", "flips": "flips"}
-    alone = [Scope(title=called(one), tables=judged, dataset=one) for one in selection.datasets]
+    alone = [Scope(tables=judged, dataset=one) for one in selection.datasets]
     return [*alone, *([Scope(title="all data sets", tables=judged)] if len(alone) > 1 else [])]
 
 
-def _shown(name: str, title: str, cells: Callable[[Frames], pd.DataFrame]) -> Callable[[Frames], PageTable]:
-    """The table of that name with cells in words."""
-
-    def show(files: Frames) -> PageTable:
-        return PageTable(name=name, title=title, cells=cells(files), data=files[name], note=_NOTES[name])
-
-    return show
-
-
-def _printed(name: str, printed: Callable[[pd.DataFrame], pd.DataFrame], table: pd.DataFrame) -> Frames:
-    """A table and its arrangement in the paper."""
-    return {name: table, f"{name}-as-printed": printed(table)}
-
-
-def _attention_tops(files: Frames) -> pd.DataFrame:
-    printed = files["table2-as-printed"]
-    return tables.named(printed[printed["ranking"] == "attention"].drop(columns="ranking"))
-
+TABLES = (
+    Table(
+        name="1",
+        files={"table1": ("corpora", common.as_it_is)},
+        printed=table_1_as_printed,
+        title="Table 1",
+        note="Words and sentences per text with their deviation, and how many texts; beside the paper's corpus.",
+    ),
+    Table(
+        name="2",
+        files={"table2": ("single", tables.table_2)},
+        printed=tables.table_2_as_printed,
+        cells=tables.attention_tops,
+        title="Table 2",
+        note="Per cent of test texts whose decision flips without the most attended unit, without a random other one, "
+        "both or neither, with 95 % intervals. Those of gradient and product tops are Figures 12 and 13.",
+    ),
+    Table(
+        name="3",
+        files={"table3": ("runs", tables.table_3)},
+        printed=tables.table_3_as_printed,
+        cells=tables.named,
+        title="Table 3",
+        note="Test accuracy in per cent with its 95 % interval, beside the paper's on the corpus it stands for.",
+    ),
+    Table(
+        name="flips",
+        files={
+            "flips": ("flips", common.summary_table),
+            "fractions": ("flips", common.fractions_table),
+            "wins": ("flips", common.wins_table),
+            "tail": ("flips", tables.tail_table),
+        },
+        cells=tables.fractions_in_words,
+        title="Fraction erased at the flip",
+        note="Median fraction of the units erased at the first flip, and, after the stroke, the per cent of texts that "
+        "lose more than half. Own leaves out, ranking by ranking, what it never flips, as the paper does; common takes "
+        "the texts that all rankings flip.",
+        comes_with=_ALONG,
+    ),
+    Table(
+        name="quality",
+        files={"quality": ("flips", common.quality_table)},
+        cells=tables.attained_in_words,
+        title="The minimum attained",
+        note="Per cent of texts on which a ranking flips the decision with the fewest erasures possible, and, after "
+        "the stroke, how many times the fewest it erases on average.",
+        comes_with=_ALONG,
+    ),
+    Table(
+        name="inputs",
+        files={"inputs": ("inputs", common.inputs_table), "input-flips": ("inputs", common.input_summary_table)},
+        cells=tables.inputs_in_words,
+        title="Erasure at the input",
+        note="Units deleted from the text, or masked by the unknown word, and the text read again: median fraction at "
+        "the flip, after the stroke that of erased weights on the same texts, and the rank correlation of the two "
+        "counts. A random draw of test texts; at most 20 looks at each. Without an encoder deleting is erasing.",
+    ),
+)
 
 STUDY = Study(
     name="serrano2019",
     title="Serrano & Smith 2019, Is Attention Interpretable?",
     models=MODELS,
+    names=NAMES,
     whole=WHOLE,
     quick=QUICK,
     cost=cost,
     measures=measures,
-    tables=(
-        Table(
-            name="1",
-            needs=("corpora",),
-            make=lambda frames: _printed("table1", table_1_as_printed, frames["corpora"]),
-            show=_shown("table1", "Table 1", lambda files: files["table1-as-printed"]),
-        ),
-        Table(
-            name="2",
-            needs=("single",),
-            make=lambda frames: _printed("table2", tables.table_2_as_printed, tables.table_2(frames["single"])),
-            show=_shown("table2", "Table 2", _attention_tops),
-        ),
-        Table(
-            name="3",
-            needs=("runs",),
-            make=lambda frames: _printed("table3", tables.table_3_as_printed, tables.table_3(frames["runs"])),
-            show=_shown("table3", "Table 3", lambda files: tables.named(files["table3-as-printed"])),
-        ),
-        Table(
-            name="flips",
-            needs=("flips",),
-            make=lambda frames: {
-                "flips": tables.summary_table(frames["flips"]),
-                "fractions": tables.fractions_table(frames["flips"]),
-                "wins": tables.wins_table(frames["flips"]),
-                "tail": tables.tail_table(frames["flips"]),
-            },
-            show=_shown(
-                "flips", "Fraction erased at the flip", lambda files: tables.fractions_in_words(files["flips"])
-            ),
-            comes_with=_ALONG,
-        ),
-        Table(
-            name="quality",
-            needs=("flips",),
-            make=lambda frames: {"quality": tables.quality_table(frames["flips"])},
-            show=_shown("quality", "The minimum attained", lambda files: tables.attained_in_words(files["quality"])),
-            comes_with=_ALONG,
-        ),
-        Table(
-            name="inputs",
-            needs=("inputs",),
-            make=lambda frames: {
-                "inputs": tables.inputs_table(frames["inputs"]),
-                "input-flips": tables.input_summary_table(frames["inputs"]),
-            },
-            show=_shown("inputs", "Erasure at the input", lambda files: tables.inputs_in_words(files["inputs"])),
-        ),
-    ),
+    tables=TABLES,
     figures=FIGURES,
     claims=tuple(claim.name for claim in erasure.CLAIMS),
     scopes=_scopes,

@@ -6,21 +6,36 @@ import pandas as pd
 
 from heedful.claims import dynamics, scaling
 from heedful.config import RunSettings
-from heedful.studies.measures import measure_runs
-from heedful.studies.study import SYNTHETIC, Frames, Material, Measure, Scope, Selection, Study, Table, Trial
+from heedful.studies.measures import as_it_is, measure_runs
+from heedful.studies.study import SYNTHETIC, Material, Measure, Scope, Selection, Study, Table, Trial
 from heedful.studies.sun2020 import tables
 from heedful.studies.sun2020.figures import CELLS, FIGURES, of_cell, of_recording
-from heedful.studies.sun2020.runs import MODELS, QUICK, WHOLE, Cell, called, compared_trials, cost, table_trials
-from heedful.studies.sun2020.synthetic import RATIOS, Recording, plan, ratio_name
+from heedful.studies.sun2020.runs import (
+    MODELS,
+    NAMES,
+    PLAIN,
+    QUICK,
+    RATIOS,
+    USUAL_SCALE,
+    WHOLE,
+    Cell,
+    Recording,
+    cost,
+    plan,
+    ratio_name,
+    trials_of,
+)
 
 Make = Callable[[Sequence[Recording]], pd.DataFrame]
+Made = tuple[tuple[str, ...], Make]
+"""A measure on made data: the sets of recordings it is made of, and how."""
 
 RATIO_SETS = tuple(ratio_name(share) for share in RATIOS)
-PUBLISHED: Mapping[str, tuple[tuple[str, ...], Make]] = {
+PUBLISHED: Mapping[str, Made] = {
     "synthetic_loss": (("data-1",), tables.loss_table),
     "synthetic_scores": (("data-1",), tables.score_table),
 }
-CLAIMED: Mapping[str, tuple[tuple[str, ...], Make]] = {
+CLAIMED: Mapping[str, Made] = {
     "penalty": (("data-1", "penalised"), tables.penalty_table),
     "ratios": (RATIO_SETS, tables.ratio_table),
     "dot_products": (("data-1",), tables.final_pairs),
@@ -28,12 +43,11 @@ CLAIMED: Mapping[str, tuple[tuple[str, ...], Make]] = {
     "settling": (("data-1", "wide"), tables.settling_table),
     "noise": (("data-1", "data-2"), tables.noise_table),
 }
-DRAWN: Mapping[str, tuple[tuple[str, ...], Make]] = {
+DRAWN: Mapping[str, Made] = {
     "widest gap": (("data-1", "penalised"), tables.widest_gap),
     "gap courses": (("data-1", "penalised"), tables.gap_courses),
     "alignment courses": (RATIO_SETS, tables.alignment_courses),
 }
-"""Measures on made data: the sets of recordings they are made of, and how."""
 
 TABLES, RECORDED = ("tokens", "weights", "tokens_local"), ("pairs", "scores", "tokens")
 """Tables of single runs and of recordings that figures and claims look at."""
@@ -54,9 +68,11 @@ def _of_cell(cell: Cell, table: str) -> Measure:
 
 def _of_recordings(settings: Sequence[RunSettings], make: Make) -> Measure:
     trials = [Trial(dataset=SYNTHETIC, model=one.model.attention, settings=one) for one in dict.fromkeys(settings)]
-    return Measure(
-        make=lambda material: make([Recording(run) for _, run in material.runs]), trials=trials, needs_all=True
-    )
+
+    def of_runs(material: Material) -> pd.DataFrame:
+        return make([Recording(run) for _, run in material.runs])
+
+    return Measure(make=of_runs, trials=trials, needs_all=True)
 
 
 def _first(table: str) -> Make:
@@ -67,48 +83,33 @@ def measures(selection: Selection) -> dict[str, Measure]:
     """By name: Table 2's accuracies, what claims compare, tables of single runs, and what is made of recordings."""
     planned = plan(quick=selection.quick)
     cells = dict.fromkeys([*CELLS, *(Cell(dataset=dataset) for dataset in selection.datasets)])
-    return {
-        "accuracies": Measure(make=tables.accuracies, trials=table_trials(selection)),
-        "scaling": Measure(make=_scaling, trials=compared_trials(selection)),
+    first = {
+        of_recording(name, table): _of_recordings(some[:1], _first(table))
+        for name, some in planned.items()
+        for table in RECORDED
+    }
+    several = {
+        name: _of_recordings([one for part in sets for one in planned[part]], make)
+        for name, (sets, make) in {**PUBLISHED, **CLAIMED, **DRAWN}.items()
+    }
+    return {  # quickly, Table 2 has models other than DP at λ = 10 only
+        "accuracies": Measure(make=tables.accuracies, trials=trials_of(selection, everywhere=not selection.quick)),
+        "scaling": Measure(make=_scaling, trials=trials_of(selection)),
         **{of_cell(cell, table): _of_cell(cell, table) for cell in cells for table in TABLES},
-        **{
-            of_recording(name, table): _of_recordings(planned[name][:1], _first(table))
-            for name in planned
-            for table in RECORDED
-        },
-        **{
-            name: _of_recordings([one for part in sets for one in planned[part]], make)
-            for name, (sets, make) in {**PUBLISHED, **CLAIMED, **DRAWN}.items()
-        },
+        **first,
+        **several,
     }
 
 
 def _scopes(selection: Selection) -> list[Scope]:
     """Made data, and each data set: the tokens of the first run of DP at λ = 10, and the runs that differ in λ."""
     made = [Scope(title=SYNTHETIC, tables={name: name for name in CLAIMED})] if selection.synthetic else []
-    return [
-        *made,
-        *(
-            Scope(
-                title=called(dataset),
-                tables={"scaling": "scaling", **_tokens(dataset, selection)},
-                dataset=dataset,
-            )
-            for dataset in selection.datasets
-        ),
+    trained = PLAIN in selection.models and USUAL_SCALE in selection.scales
+    seen = ("tokens", "weights") if trained else ()
+    return made + [
+        Scope(tables={"scaling": "scaling"} | {name: of_cell(Cell(dataset=one), name) for name in seen}, dataset=one)
+        for one in selection.datasets
     ]
-
-
-def _tokens(dataset: str, selection: Selection) -> dict[str, str]:
-    """The tables of the first run of DP at λ = 10, where that belongs to the selection."""
-    cell = Cell(dataset=dataset)
-    trained = cell.model in selection.models and cell.scale in selection.scales
-    return {table: of_cell(cell, table) for table in ("tokens", "weights")} if trained else {}
-
-
-def _table_2(frames: Frames) -> dict[str, pd.DataFrame]:
-    table = tables.table_2(frames["accuracies"])
-    return {"table2": table, "table2-as-printed": tables.as_printed(table)}
 
 
 def _number(claim: str) -> tuple[int, str]:
@@ -120,22 +121,24 @@ STUDY = Study(
     name="sun2020",
     title="Sun & Lu 2020, Understanding Attention for Text Classification",
     models=MODELS,
+    names=NAMES,
     whole=WHOLE,
     quick=QUICK,
     cost=cost,
     measures=measures,
     tables=(
-        Table(name="2", needs=("accuracies",), make=_table_2, show=tables.show_table_2),
         Table(
-            name="measures",
-            needs=("scaling",),
-            make=lambda frames: {"measures": frames["scaling"]},
-            comes_with=("claims",),
+            name="2",
+            files={"table2": ("accuracies", tables.table_2)},
+            printed=tables.as_printed,
+            title="Table 2",
+            note=tables.interval_words,
+            lead=tables.summary_words,
         ),
+        Table(name="measures", files={"measures": ("scaling", as_it_is)}, comes_with=("claims",)),
         Table(
             name="synthetic",
-            needs=(*PUBLISHED, *CLAIMED),
-            make=lambda frames: {name: frames[name] for name in (*PUBLISHED, *CLAIMED)},
+            files={name: (name, as_it_is) for name in (*PUBLISHED, *CLAIMED)},
             comes_with=("claims",),
         ),
     ),
