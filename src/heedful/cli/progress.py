@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 
 from rich.console import Console
@@ -16,7 +16,7 @@ from heedful.sweep.loop import Measuring, Planned, SweepEvent, Waiting
 from heedful.training.events import EpochDone, Event
 
 
-class ProgressBar:
+class ProgressBar(AbstractContextManager["ProgressBar"]):
     """Shows epochs done, dev accuracy and time left once a training runs; use it as a context."""
 
     def __init__(self, epochs: int, *, title: str = "training") -> None:
@@ -34,9 +34,6 @@ class ProgressBar:
         self._bar.start()  # not before: a run that is already there shows no bar
         if isinstance(event, EpochDone):
             self._bar.update(self._task, completed=event.epoch, accuracy=f"{event.row['dev_accuracy']:.3f}")
-
-    def __enter__(self) -> "ProgressBar":
-        return self
 
     def __exit__(self, *_error: object) -> None:
         self._bar.stop()
@@ -112,39 +109,27 @@ class SweepProgress:
         self._bar.stop()
 
 
-class AuditProgress:
+class AuditProgress(ExitStack):
     """Of trainings and, by `watch`, of a sweep over λ, one bar at a time; use it as a context."""
 
     def __init__(self, epochs: int, *, name: str) -> None:
+        super().__init__()
         self._epochs = epochs
         self._title = f"training on {printable(name)}"
         self._shown: ProgressBar | SweepProgress | None = None
 
     def __call__(self, event: Event) -> None:
         if not isinstance(self._shown, ProgressBar):
-            self._replace(ProgressBar(self._epochs, title=self._title))
-        assert isinstance(self._shown, ProgressBar)
+            self.close()  # two bars at once would write over each other
+            self._shown = self.enter_context(ProgressBar(self._epochs, title=self._title))
         self._shown(event)
 
     def watch(self, event: SweepEvent) -> None:
         if not isinstance(self._shown, SweepProgress):
-            self._replace(SweepProgress("trying other λ"))
-        assert isinstance(self._shown, SweepProgress)
-        self._shown(event)
-
-    def _replace(self, new: ProgressBar | SweepProgress | None) -> None:
-        """Two bars at once would write over each other."""
-        if self._shown is not None:
-            self._shown.__exit__(None, None, None)
-        self._shown = new.__enter__() if new else None
-        if isinstance(new, SweepProgress):
+            self.close()
+            self._shown = self.enter_context(SweepProgress("trying other λ"))
             self._title = "trying another λ"  # what an audit trains here after its sweep
-
-    def __enter__(self) -> "AuditProgress":
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._replace(None)
+        self._shown(event)
 
 
 @contextmanager
