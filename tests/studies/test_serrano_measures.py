@@ -24,9 +24,10 @@ from heedful.report.terminal import print_page
 from heedful.store import FORMAT
 from heedful.studies.erase import erase_trace
 from heedful.studies.measures import quality_table, summary_table, wins_table
-from heedful.studies.serrano2019.study import STUDY, measures
+from heedful.studies.reproduce import Measured
+from heedful.studies.serrano2019 import STUDY, measures
 from heedful.studies.serrano2019.tables import table_2, table_2_as_printed, table_3, table_3_as_printed, tail_table
-from heedful.studies.study import Measured, Trial
+from heedful.studies.study import Trial
 from heedful.traces import Trace
 from tests.oracles.random_traces import random_trace
 

@@ -13,6 +13,7 @@ from heedful.papers import serrano2019 as facts
 from heedful.pipeline import run
 from heedful.store import Store
 from heedful.studies.measures import called
+from heedful.studies.serrano2019 import STUDY
 from heedful.studies.serrano2019 import runs as study_runs
 from heedful.studies.serrano2019.runs import (
     CONFIGURATIONS,
@@ -26,7 +27,6 @@ from heedful.studies.serrano2019.runs import (
     trial,
     trials,
 )
-from heedful.studies.serrano2019.study import STUDY
 from heedful.studies.study import want
 from heedful.text import synthetic, vectors
 from heedful.text.datasets import DATASETS

@@ -17,9 +17,10 @@ from heedful.claims.erasure import CLAIMS
 from heedful.errors import UnknownName
 from heedful.papers.serrano2019 import MODELS
 from heedful.pipeline import Run
-from heedful.studies.serrano2019.study import STUDY
+from heedful.studies.reproduce import tabulate
+from heedful.studies.serrano2019 import STUDY
 from heedful.studies.serrano2019.tables import attained_in_words, fractions_in_words
-from heedful.studies.study import tabulate, want
+from heedful.studies.study import want
 from tests.covering import covers
 
 pytestmark = pytest.mark.xdist_group("serrano study")  # one worker makes what these tests share

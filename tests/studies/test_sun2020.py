@@ -18,10 +18,11 @@ from heedful.pipeline import run
 from heedful.report.exports import as_markdown
 from heedful.store import Store
 from heedful.studies.advice import PENALTY, class_parting, recommend_scale
-from heedful.studies.study import STUDIES, Material, Reproduced, Selection, Study, find_study, reproduce, want
+from heedful.studies.reproduce import Reproduced, reproduce
+from heedful.studies.study import STUDIES, Material, Selection, Study, find_study, want
+from heedful.studies.sun2020 import STUDY
 from heedful.studies.sun2020 import runs as study_runs
 from heedful.studies.sun2020.runs import MODELS, NAMES, Cell, cost, trials_of
-from heedful.studies.sun2020.study import STUDY
 from heedful.studies.sun2020.tables import accuracies, as_printed, summary_words, table_2
 from heedful.text.corpus import Corpus
 from tests.covering import covers

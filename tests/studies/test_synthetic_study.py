@@ -11,10 +11,11 @@ from heedful.config import RunSettings
 from heedful.pipeline import read_corpus, run
 from heedful.report.timeline import CONTENT_POLICY
 from heedful.store import Store
-from heedful.studies.study import Reproduced, reproduce, want
-from heedful.studies.sun2020 import study as study_module
+from heedful.studies import sun2020 as study_module
+from heedful.studies.reproduce import Reproduced, reproduce
+from heedful.studies.study import want
+from heedful.studies.sun2020 import CLAIMED, DRAWN, PUBLISHED, STUDY
 from heedful.studies.sun2020.runs import Planted, Recording, plan, recipe
-from heedful.studies.sun2020.study import CLAIMED, DRAWN, PUBLISHED, STUDY
 from heedful.studies.sun2020.tables import attention_gap, gap_courses, loss_table, settling_times
 from tests.covering import covers
 

@@ -133,8 +133,8 @@ def reproduce(
     """
     from heedful.cli.progress import SweepProgress
     from heedful.store import Store
+    from heedful.studies.reproduce import reproduce as run_study
     from heedful.studies.study import find_study, want
-    from heedful.studies.study import reproduce as run_study
 
     if listing:
         _list(paper, as_json)

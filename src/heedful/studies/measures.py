@@ -97,11 +97,11 @@ def _row(run: Run, printed: bool) -> dict[str, object]:
         "classes": max(2, len(metrics["alignment"])),
         **{name: metrics[name] for name in (*METRICS, "dev_accuracy", "best_epoch")},
         "alignment": metrics["alignment"][0] if len(metrics["alignment"]) == 1 else None,
-        **{column: value for name, one in found.items() for column, value in _bounds(name, one).items()},
+        **{column: value for name, one in found.items() for column, value in bounds(name, one).items()},
     }
 
 
-def _bounds(name: str, found: Estimate | None) -> dict[str, object]:
+def bounds(name: str, found: Estimate | None) -> dict[str, float | None]:
     """A number and its interval as columns, empty where it rests on too little."""
     known = found is not None and min(found.sides) >= FEWEST
     ends = {"": "value", "_low": "low", "_high": "high"}
