@@ -7,8 +7,6 @@ from typing import Any
 
 import pandas as pd
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.papers import serrano2019, sun2020
@@ -115,23 +113,15 @@ def _cells(row: Mapping[str, Any], spread: str, whose: str = "") -> dict[str, st
 
 def _measures(corpus: Corpus) -> dict[str, Any]:
     """`COLUMNS` of a corpus: words and sentences of a text, texts to train and select on and to test, classes."""
-    words, sentences = _word_counts(corpus), _sentence_counts(corpus)
-    spreads = [float(number) for counts in (words, sentences) for number in (counts.mean(), counts.std())]
-    sizes = len(corpus.train) + len(corpus.dev), len(corpus.test), corpus.classes
-    return dict(zip(COLUMNS, [*spreads, *sizes], strict=True))
-
-
-def _word_counts(corpus: Corpus) -> Float[Tensor, " documents"]:
-    """Words of every document of all splits: tokens with a letter or a digit; an unknown token counts as such."""
+    splits, train = corpus.splits().values(), corpus.train
+    # Tokens with a letter or a digit; an unknown token counts as such.
     spoken = torch.tensor([any(map(str.isalnum, token)) for token in corpus.vocabulary.tokens]).double()
-    return torch.cat([segment_sum(spoken[split.tokens.numbers], split.offsets) for split in corpus.splits().values()])
-
-
-def _sentence_counts(corpus: Corpus) -> Float[Tensor, " documents"]:
-    """Sentences of the first training documents."""
-    train = corpus.train
-    starts = [sentence_starts(train.texts[row], train.spans(row)) for row in range(min(FEW, len(train)))]
-    return torch.tensor([len(first) for first in starts]).double()
+    words = torch.cat([segment_sum(spoken[split.tokens.numbers], split.offsets) for split in splits])
+    few = [sentence_starts(train.texts[row], train.spans(row)) for row in range(min(FEW, len(train)))]
+    sentences = torch.tensor([len(starts) for starts in few]).double()
+    spreads = [float(number) for counts in (words, sentences) for number in (counts.mean(), counts.std())]
+    sizes = len(train) + len(corpus.dev), len(corpus.test), corpus.classes
+    return dict(zip(COLUMNS, [*spreads, *sizes], strict=True))
 
 
 def table_1(corpora: Mapping[str, Corpus]) -> pd.DataFrame:

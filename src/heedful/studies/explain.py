@@ -36,34 +36,22 @@ class Explanation:
     def summary(self) -> dict[str, object]:
         """The explanation as plain data, one entry per token."""
         found = self.trace
-        probabilities = dict(zip(found.class_names, found.probabilities[0].tolist(), strict=True))
+        columns: dict[str, Sequence[object]] = {
+            "token": [self.text[start:end] for start, end in self.spans],
+            "start": [start for start, _ in self.spans],
+            "end": [end for _, end in self.spans],
+            "known": self.known,
+            "attention_score": found.attention_scores.tolist(),
+            "attention_weight": found.attention_weights.tolist(),
+            "contribution": found.contributions.tolist(),
+            "push": pushes_of(found).tolist(),
+            "polarity": [dict(zip(found.class_names, one, strict=True)) for one in found.polarity_scores.tolist()],
+        }
         return {
             "text": self.text,
             "predicted": found.class_names[int(found.predictions[0])],
-            "probabilities": probabilities,
-            "tokens": [
-                {
-                    "token": self.text[start:end],
-                    "start": start,
-                    "end": end,
-                    "known": known,
-                    "attention_score": score,
-                    "attention_weight": weight,
-                    "contribution": used,
-                    "push": push,
-                    "polarity": dict(zip(found.class_names, polarity, strict=True)),
-                }
-                for (start, end), known, score, weight, used, push, polarity in zip(
-                    self.spans,
-                    self.known,
-                    found.attention_scores.tolist(),
-                    found.attention_weights.tolist(),
-                    found.contributions.tolist(),
-                    pushes_of(found).tolist(),
-                    found.polarity_scores.tolist(),
-                    strict=True,
-                )
-            ],
+            "probabilities": dict(zip(found.class_names, found.probabilities[0].tolist(), strict=True)),
+            "tokens": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             **({} if self.words is None else {"words": word_rows(self.text, self.words)}),
         }
 

@@ -257,8 +257,9 @@ def want(
     given = {"datasets": datasets, "models": models, "scales": scales}
     selection = _select(study, quick, {name: tuple(value) for name, value in given.items() if value is not None}, seeds)
     everything = not tables and not figures and not claims
-    names = [study.drawable(selection) if one == "all" else [_written(one)] for one in figures or ["all"] * everything]
-    chosen = tuple(study.figure(name) for name in dict.fromkeys(chain.from_iterable(names)))
+    drawn = ["all"] if everything else figures
+    names = chain.from_iterable(study.drawable(selection) if one == "all" else [_written(one)] for one in drawn)
+    chosen = tuple(study.figure(name) for name in dict.fromkeys(names))
     for figure in chosen:
         _refuse_other_models(figure, selection)
     asked = [one for one in study.tables if not one.comes_with] if everything else [study.table(one) for one in tables]
