@@ -8,7 +8,15 @@ from datetime import timedelta
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from heedful.report.terminal import printable
 from heedful.sweep.engines import Ended, Started
@@ -16,18 +24,18 @@ from heedful.sweep.loop import Measuring, Planned, SweepEvent, Waiting
 from heedful.training.events import EpochDone, Event
 
 
+def _counted(*columns: ProgressColumn, console: Console, disable: bool = False) -> Progress:
+    """A bar with how many of how many are done, and further columns."""
+    first = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return Progress(*first, *columns, console=console, disable=disable)
+
+
 class ProgressBar(AbstractContextManager["ProgressBar"]):
     """Shows epochs done, dev accuracy and time left once a training runs; use it as a context."""
 
     def __init__(self, epochs: int, *, title: str = "training") -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("dev accuracy {task.fields[accuracy]}"),
-            TimeRemainingColumn(),
-            console=Console(file=sys.stderr),
-        )
+        accuracy = TextColumn("dev accuracy {task.fields[accuracy]}")
+        self._bar = _counted(accuracy, TimeRemainingColumn(), console=Console(file=sys.stderr))
         self._task = self._bar.add_task(escape(title), total=epochs, accuracy="–")
 
     def __call__(self, event: Event) -> None:
@@ -44,15 +52,8 @@ class SweepProgress:
 
     def __init__(self, title: str) -> None:
         self._console = Console(file=sys.stderr)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
+        state, quiet = TextColumn("{task.fields[state]}"), not self._console.is_terminal
+        self._bar = _counted(state, TimeElapsedColumn(), console=self._console, disable=quiet)
         self._title = title
         self._task = self._bar.add_task(title, total=None, state="reading corpora")
         self._plan: Planned | None = None

@@ -323,9 +323,8 @@ def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float]) -> pd
     if clear.any():
         best = _largest(table, clear)
         tied = clear & (table["separation"] >= best["separation_low"])
-        order = table[tied].assign(
-            other=~((table["scale"] == given[0]) & (table["penalty"] == given[1])), worse=-table["dev_accuracy"]
-        )
+        other = ~((table["scale"] == given[0]) & (table["penalty"] == given[1]))
+        order = table[tied].assign(other=other, worse=-table["dev_accuracy"])
         chosen[order.sort_values(["other", "penalty", "worse"], kind="stable").index[0]] = True
     return table.assign(accurate=accurate, clear=clear, tied=tied, chosen=chosen)
 

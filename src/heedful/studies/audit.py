@@ -187,8 +187,7 @@ def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit
     page = _compose(audited, trace, corpus, examined, advice, tables, report)
     done = Audit(run=audited, examined=examined, advice=advice, page=page, report=report)
     erased = {**examined.erased.tables, "erasure": examined.erased.resting, "decisions": examined.erased.decisions}
-    judged = {"verdicts": verdict_table(done.verdicts)}
-    save_tables({**tables, **erased, **judged, **advice.tables()}, folder / "tables")
+    save_tables({**tables, **erased, "verdicts": verdict_table(done.verdicts), **advice.tables()}, folder / "tables")
     for picture in page.pictures():
         picture.save(folder / "figures")
     write_html(page, report)
@@ -259,10 +258,6 @@ def _compose(
     naming = class_naming(corpus.class_names)
     commonest = int(corpus.train.labels.mode().values)
     guessing = float((corpus.test.labels == commonest).double().mean())
-    strongest = [
-        PageTable(name=f"strongest-{place}", title=f"towards {name}", cells=strongest_in_words(rows), data=rows)
-        for place, (name, rows) in enumerate(strongest_tokens(tables["tokens"], corpus.class_names).items())
-    ]
     return Page(
         title=f"{corpus.name}: can you trust attention as an explanation here?",
         headline=examined.answer.headline,
@@ -286,12 +281,7 @@ def _compose(
                 on_terminal=False,
             ),
             *_over_time(tables, naming),
-            Section(
-                name="tokens",
-                title="Words that push most towards each class",
-                tables=strongest,
-                on_terminal=False,
-            ),
+            _strongest(strongest_tokens(tables["tokens"], corpus.class_names)),
             Section(name="examples", title="Test texts", texts=_examples(audited, trace, corpus), on_terminal=False),
         ],
         notices=[*audited.notices(corpus), *left_out_classes(corpus), *copies_said(trace)],
@@ -345,14 +335,19 @@ def _over_time(tables: Mapping[str, pd.DataFrame], naming: str) -> Iterator[Sect
     first, last = int(moments["time"].min()), int(moments["time"].max())
     polarity = next(str(column) for column in moments if "polarity" in str(column))
     shown = f"The most frequent tokens of each group, after each of the epochs {first} to {last}."
-    yield Section(
-        name="training",
-        title="Over training time",
-        lead=shown + (f" In colour, {naming}." if naming else ""),
-        pictures=[OVER_TIME.headed(naming).picture(tables)],
-        timeline=timeline(moments, name="moments", title="Move through the training by the slider", x=polarity),
-        on_terminal=False,
-    )
+    lead = shown + (f" In colour, {naming}." if naming else "")
+    pictures = [OVER_TIME.headed(naming).picture(tables)]
+    moving = timeline(moments, name="moments", title="Move through the training by the slider", x=polarity)
+    title = "Over training time"
+    yield Section(name="training", title=title, lead=lead, pictures=pictures, timeline=moving, on_terminal=False)
+
+
+def _strongest(strongest: Mapping[str, pd.DataFrame]) -> Section:
+    tables = [
+        PageTable(name=f"strongest-{place}", title=f"towards {name}", cells=strongest_in_words(rows), data=rows)
+        for place, (name, rows) in enumerate(strongest.items())
+    ]
+    return Section(name="tokens", title="Words that push most towards each class", tables=tables, on_terminal=False)
 
 
 def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[str, pd.DataFrame]:

@@ -1,6 +1,7 @@
 """The tables of the study: Table 2, the published trajectory on made data, and what the claims are judged on."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -167,7 +168,7 @@ def widest_gap(recordings: Sequence[Recording]) -> pd.DataFrame:
     return _together(shown, lambda one: one.table("tokens"), _penalised).drop(columns="seed")
 
 
-def _penalised(recording: Recording) -> dict[str, float]:
+def _penalised(recording: Recording) -> dict[str, bool]:
     return {"penalised": recording.settings.training.alignment_penalty > 0}
 
 
@@ -243,7 +244,7 @@ def noise_table(recordings: Sequence[Recording]) -> pd.DataFrame:
 def _together(
     recordings: Sequence[Recording],
     table: Callable[[Recording], pd.DataFrame],
-    said: Callable[[Recording], dict[str, float]] = lambda _: {},
+    said: Callable[[Recording], dict[str, Any]] = lambda _: {},
 ) -> pd.DataFrame:
     """A table of every recording below each other, with what is said of it and its seed behind."""
     return pd.concat([table(one).assign(**said(one), seed=one.seed) for one in recordings], ignore_index=True)
