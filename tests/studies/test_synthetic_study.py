@@ -11,10 +11,10 @@ from heedful.config import RunSettings
 from heedful.pipeline import read_corpus, run
 from heedful.report.timeline import CONTENT_POLICY
 from heedful.store import Store
-from heedful.studies import sun2020 as study_module
 from heedful.studies.reproduce import Reproduced, reproduce
 from heedful.studies.study import want
 from heedful.studies.sun2020 import CLAIMED, DRAWN, PUBLISHED, STUDY
+from heedful.studies.sun2020 import runs as study_runs
 from heedful.studies.sun2020.runs import Planted, Recording, plan, recipe
 from heedful.studies.sun2020.tables import attention_gap, gap_courses, loss_table, settling_times
 from tests.covering import covers
@@ -149,7 +149,7 @@ def small_study(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     folder = tmp_path_factory.mktemp("study")
     small_plan = {name: tuple(map(small, wanted[:2])) for name, wanted in plan(quick=True).items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(study_module, "plan", lambda **_options: small_plan)
+        patch.setattr(study_runs, "plan", lambda **_options: small_plan)
         patch.setattr("heedful.text.synthetic.HELD_OUT_SIZE", 60)
         wanted = want(STUDY, quick=True, figures=["all"], claims=True)
         made = [table for table in wanted.tables if table.name == "synthetic"]

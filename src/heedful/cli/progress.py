@@ -6,17 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 
+from rich import progress
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from heedful.report.terminal import printable
 from heedful.sweep.engines import Ended, Started
@@ -24,18 +16,18 @@ from heedful.sweep.loop import Measuring, Planned, SweepEvent, Waiting
 from heedful.training.events import EpochDone, Event
 
 
-def _counted(*columns: ProgressColumn, console: Console, disable: bool = False) -> Progress:
+def _counted(*columns: progress.ProgressColumn, console: Console, disable: bool = False) -> progress.Progress:
     """A bar with how many of how many are done, and further columns."""
-    first = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    return Progress(*first, *columns, console=console, disable=disable)
+    first = progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn()
+    return progress.Progress(*first, *columns, console=console, disable=disable)
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
     """Shows epochs done, dev accuracy and time left once a training runs; use it as a context."""
 
     def __init__(self, epochs: int, *, title: str = "training") -> None:
-        accuracy = TextColumn("dev accuracy {task.fields[accuracy]}")
-        self._bar = _counted(accuracy, TimeRemainingColumn(), console=Console(file=sys.stderr))
+        accuracy = progress.TextColumn("dev accuracy {task.fields[accuracy]}")
+        self._bar = _counted(accuracy, progress.TimeRemainingColumn(), console=Console(file=sys.stderr))
         self._task = self._bar.add_task(escape(title), total=epochs, accuracy="–")
 
     def __call__(self, event: Event) -> None:
@@ -52,8 +44,8 @@ class SweepProgress:
 
     def __init__(self, title: str) -> None:
         self._console = Console(file=sys.stderr)
-        state, quiet = TextColumn("{task.fields[state]}"), not self._console.is_terminal
-        self._bar = _counted(state, TimeElapsedColumn(), console=self._console, disable=quiet)
+        state, quiet = progress.TextColumn("{task.fields[state]}"), not self._console.is_terminal
+        self._bar = _counted(state, progress.TimeElapsedColumn(), console=self._console, disable=quiet)
         self._title = title
         self._task = self._bar.add_task(title, total=None, state="reading corpora")
         self._plan: Planned | None = None
@@ -136,6 +128,6 @@ class AuditProgress(ExitStack):
 @contextmanager
 def counting(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar that is told how many of how many are done."""
-    with Progress(console=Console(file=sys.stderr)) as bar:
+    with progress.Progress(console=Console(file=sys.stderr)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

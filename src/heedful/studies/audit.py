@@ -14,17 +14,10 @@ from heedful.claims import Verdict, verdict_table
 from heedful.claims.answer import Answer
 from heedful.config import RunSettings
 from heedful.errors import ConfigError
+from heedful.figures import tokens as drawings
 from heedful.figures.dynamics import attention_over_time
 from heedful.figures.picture import Figure, Picture
 from heedful.figures.style import brief
-from heedful.figures.tokens import (
-    MOST_CLASSES,
-    learning_curves,
-    polarity_against_attention,
-    polarity_names,
-    scores_by_rank,
-    weights_by_group,
-)
 from heedful.notebook import counted
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.probes.recording import SCORES as MOMENTS
@@ -60,25 +53,29 @@ FIGURES = (
         "push-and-attention",
         "Push and attention",
         "tokens",
-        polarity_against_attention,
+        drawings.polarity_against_attention,
         "Every point is a token. Where attention explains, the arms of polar words rise above neutral ones.",
     ),
     _figure(
         "scores-by-rank",
         "Scores by frequency rank",
         "tokens",
-        scores_by_rank,
+        drawings.scores_by_rank,
         "Polarity and attention scores by how frequent the token is; groups by how one-sided it occurs.",
     ),
     _figure(
         "weights-by-group",
         "Attention weight by group",
         "weights",
-        weights_by_group,
+        drawings.weights_by_group,
         "Weights depend on the text a word stands in, so they may separate the groups less than scores.",
     ),
     _figure(
-        "learning-curves", "Learning curves", "history", learning_curves, "Training loss, dev loss and dev accuracy."
+        "learning-curves",
+        "Learning curves",
+        "history",
+        drawings.learning_curves,
+        "Training loss, dev loss and dev accuracy.",
     ),
 )
 OVER_TIME = _figure(
@@ -315,8 +312,8 @@ def claimed_groups(table: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(tables: Mapping[str, pd.DataFrame], naming: str) -> list[Picture]:
     """The figures of the tables at hand."""
-    classes = len(polarity_names(tables["tokens"]))
-    shown = f" Shown for the first {MOST_CLASSES} of {classes} classes." if classes > MOST_CLASSES else ""
+    most, classes = drawings.MOST_CLASSES, len(drawings.polarity_names(tables["tokens"]))
+    shown = f" Shown for the first {most} of {classes} classes." if classes > most else ""
     return [
         replace(
             figure.headed("" if figure.name in WITHOUT_GROUPS else naming),
@@ -358,7 +355,7 @@ def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[s
         ordered = [frequent.nsmallest(STRONGEST, "polarity"), frequent.nlargest(STRONGEST, "polarity")]
         kept = [ordered[0][ordered[0]["polarity"] < 0], ordered[1][ordered[1]["polarity"] > 0]]
         return {name: _columns(rows, "polarity") for name, rows in zip(class_names, kept, strict=True)}
-    columns = zip(class_names, polarity_names(tokens), strict=True)
+    columns = zip(class_names, drawings.polarity_names(tokens), strict=True)
     return {
         name: _columns(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column) for name, column in columns
     }

@@ -22,20 +22,9 @@ from heedful.pipeline import Run, read_corpus
 from heedful.probes.reading import MODES, flips_by_level
 from heedful.report.page import Page, PageTable, Section
 from heedful.store import INPUTS, PREFIX, Store
+from heedful.studies import measures
 from heedful.studies.examine import ErasedAttention, erase_attention
 from heedful.studies.explain import RANKINGS
-from heedful.studies.measures import (
-    InWords,
-    apart,
-    beside,
-    cell_shares,
-    in_words,
-    input_summary_table,
-    inputs_table,
-    per_cent,
-    two_digits,
-    wins_and_attainment,
-)
 from heedful.studies.study import Material
 from heedful.sweep.loop import Measuring
 from heedful.text.corpus import Corpus
@@ -51,13 +40,13 @@ LOOKS = 20
 FORMAT = 2
 """Raised when what is kept changes; part of its name."""
 
-COMPARED_WORDS: InWords = {
+COMPARED_WORDS: measures.InWords = {
     "ranking": ("ranking", str),
-    "median, text": ("median_fraction_input", per_cent),
-    "median, weights": ("median_fraction_attention", per_cent),
-    "text sooner": ("input_sooner", per_cent),
-    "same": ("equal", per_cent),
-    "rank correlation": ("correlation", two_digits),
+    "median, text": ("median_fraction_input", measures.per_cent),
+    "median, weights": ("median_fraction_attention", measures.per_cent),
+    "text sooner": ("input_sooner", measures.per_cent),
+    "same": ("equal", measures.per_cent),
+    "rank correlation": ("correlation", measures.two_digits),
 }
 
 
@@ -72,9 +61,9 @@ def erase_trace(trace: Trace, *, seed: int = 0) -> Page:
     flips, single = by_ranking(erased.tables["flips"]), erased.tables["single"]
     minimum = minimum_flips(trace)
     tops = [
-        {"ranking": name, "cell": cell, **beside("share", found, 1, None)}
+        {"ranking": name, "cell": cell, **measures.beside("share", found, 1, None)}
         for name, rows in single.groupby("ranking", sort=False)
-        for cell, found in cell_shares(rows).items()
+        for cell, found in measures.cell_shares(rows).items()
     ]
     tables = {
         **{f"flips-{name}": rows for name, rows in flips.items()},
@@ -83,8 +72,8 @@ def erase_trace(trace: Trace, *, seed: int = 0) -> Page:
         "tops": pd.DataFrame(tops).reindex(columns=["ranking", "cell", "share", "low", "high", "instances"]),
         "summary": flip_summary(flips),
         "fractions": fraction_distribution(flips),
-        "quality": ranking_quality(apart(flips)[0], minimum),
-        "wins": wins_and_attainment(flips),
+        "quality": ranking_quality(measures.apart(flips)[0], minimum),
+        "wins": measures.wins_and_attainment(flips),
     }
     shown = [PageTable(name=name, cells=table) for name, table in tables.items()]
     every = Section(name="tables", title="All tables", tables=shown, on_terminal=False)
@@ -109,15 +98,15 @@ def erase_inputs(run: Run, corpus: Corpus, mode: str, *, watch: Callable[[int, i
     """Units that leave some test texts of a run beside erased weights: compared, and the flips of both summed up."""
     said = {"dataset": corpus.name, "model": run.path.name, "seed": run.settings.training.seed}
     levels = in_front(said, read_changed_texts(run, corpus, [mode], watch=watch))
-    compared = inputs_table(levels)
+    compared = measures.inputs_table(levels)
     title = "Units leave the text, and it is read again"
     section = Section(
         name="inputs",
         title=f"{title} ({mode})",
         lead=f"On {compared['instances'].iloc[0]:.0f} test texts of several units, medians over those that both flip.",
-        tables=[PageTable(name="inputs", cells=in_words(compared, COMPARED_WORDS), data=compared)],
+        tables=[PageTable(name="inputs", cells=measures.in_words(compared, COMPARED_WORDS), data=compared)],
     )
-    flips = PageTable(name="input-flips", cells=input_summary_table(levels))
+    flips = PageTable(name="input-flips", cells=measures.input_summary_table(levels))
     every = Section(name="flips", title="What is erased at the flip", tables=[flips], on_terminal=False)
     return Page(title=title, headline=title, sections=[section, every])
 

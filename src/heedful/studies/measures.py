@@ -12,16 +12,8 @@ import numpy as np
 import pandas as pd
 import torch
 
+from heedful.analysis import quality
 from heedful.analysis.decisions import pooling_agreement
-from heedful.analysis.quality import (
-    by_ranking,
-    compare_levels,
-    flip_summary,
-    fraction_distribution,
-    pairwise_attainment,
-    pairwise_wins,
-    ranking_quality,
-)
 from heedful.analysis.separation import clarity, group_measures, separation, sign_share
 from heedful.analysis.statistics import FEWEST, Estimate, share
 from heedful.analysis.tokens import as_printed
@@ -168,17 +160,19 @@ def summary_table(flips: pd.DataFrame) -> pd.DataFrame:
     `convention` own leaves out, for each ranking, the instances that it never flips, as the paper does; common takes
     those that all rankings flip. Instances of one unit are left out of both.
     """
-    return _over_seeds(flips, lambda run: flip_summary(by_ranking(run)), "ranking", "convention")
+    return _over_seeds(flips, lambda run: quality.flip_summary(quality.by_ranking(run)), "ranking", "convention")
 
 
 def fractions_table(flips: pd.DataFrame) -> pd.DataFrame:
     """The share of instances that lose more than a tenth, a quarter, … of their units, means over seeds."""
-    return _over_seeds(flips, lambda run: fraction_distribution(by_ranking(run)), "ranking", "convention", "threshold")
+    return _over_seeds(
+        flips, lambda run: quality.fraction_distribution(quality.by_ranking(run)), "ranking", "convention", "threshold"
+    )
 
 
 def quality_table(flips: pd.DataFrame) -> pd.DataFrame:
     """Per ranking how near it comes to the true minimum (`ranking_quality`), means over seeds."""
-    return _over_seeds(flips, lambda run: ranking_quality(*apart(by_ranking(run))), "ranking")
+    return _over_seeds(flips, lambda run: quality.ranking_quality(*apart(quality.by_ranking(run))), "ranking")
 
 
 def apart(tables: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
@@ -192,7 +186,7 @@ def wins_table(flips: pd.DataFrame) -> pd.DataFrame:
     `first_share` is of all instances that both flip, as the paper counts when it says that gradient beats attention on
     over half of them; `ratio` is wins by losses.
     """
-    table = pd.concat(_of_runs(flips, lambda run: wins_and_attainment(by_ranking(run))), ignore_index=True)
+    table = pd.concat(_of_runs(flips, lambda run: wins_and_attainment(quality.by_ranking(run))), ignore_index=True)
     wins, losses, both = (table[name] for name in ("first_wins", "second_wins", "instances"))
     table = table.assign(first_share=wins / both.where(both > 0), ratio=wins / losses.where(losses > 0))
     return table[list(dict.fromkeys([*RUN, *table]))]
@@ -200,13 +194,13 @@ def wins_table(flips: pd.DataFrame) -> pd.DataFrame:
 
 def wins_and_attainment(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """`pairwise_wins`, and beside the minimum on how many instances only one of the two attains it, by McNemar."""
-    attained = pairwise_attainment(*apart(tables)).rename(columns={"p_value": "p_attained"})
-    return pairwise_wins(tables).merge(attained.drop(columns="instances"), on=["first", "second"], how="left")
+    attained = quality.pairwise_attainment(*apart(tables)).rename(columns={"p_value": "p_attained"})
+    return quality.pairwise_wins(tables).merge(attained.drop(columns="instances"), on=["first", "second"], how="left")
 
 
 def inputs_table(levels: pd.DataFrame) -> pd.DataFrame:
     """Erasure at the input beside erasure of weights: the columns of `compare_levels`, means over seeds."""
-    return _over_seeds(levels, compare_levels, "mode", "ranking")
+    return _over_seeds(levels, quality.compare_levels, "mode", "ranking")
 
 
 def input_summary_table(levels: pd.DataFrame) -> pd.DataFrame:

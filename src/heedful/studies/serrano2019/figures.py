@@ -10,14 +10,7 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
-from heedful.figures.erasure import (
-    Grid,
-    divergence_clouds,
-    erased_boxes,
-    excess_curves,
-    flip_matrices,
-    negative_counts,
-)
+from heedful.figures import erasure
 from heedful.papers.serrano2019 import MODELS, NAMES, over_half
 from heedful.studies.measures import called
 from heedful.studies.serrano2019.tables import table_2
@@ -26,7 +19,7 @@ from heedful.studies.study import Frames, StudyFigure
 TAIL = "FLANnoenc"
 """The model whose long tail the caption of Figure 6 describes."""
 
-Draw = Callable[[pd.DataFrame, Grid], Canvas]
+Draw = Callable[[pd.DataFrame, erasure.Grid], Canvas]
 
 
 def _figure(
@@ -38,13 +31,13 @@ def _figure(
         rows = tables[table]
         present = set(rows["model"])
         datasets = {dataset: called(dataset, NAMES) for dataset in rows["dataset"].unique()}
-        return draw(rows, Grid(models=[model for model in MODELS if model in present], datasets=datasets))
+        return draw(rows, erasure.Grid(models=[model for model in MODELS if model in present], datasets=datasets))
 
     title = title or f"Figure {name}"
     return StudyFigure(name=name, title=title, caption=caption, see=see, needs=(table,), draw=on_tables, models=models)
 
 
-def _fractions_and_tail(flips: pd.DataFrame, grid: Grid) -> Canvas:
+def _fractions_and_tail(flips: pd.DataFrame, grid: erasure.Grid) -> Canvas:
     """With the paper's shares of instances that lose more than half, by ranking."""
     shares = {
         dataset: {
@@ -55,12 +48,12 @@ def _fractions_and_tail(flips: pd.DataFrame, grid: Grid) -> Canvas:
         for dataset in grid.datasets
     }
     known = {dataset: shown for dataset, shown in shares.items() if shown}
-    return erased_boxes(flips, grid, tail=TAIL, known=known)
+    return erasure.erased_boxes(flips, grid, tail=TAIL, known=known)
 
 
 def _matrices(ranking: str) -> Draw:
     """The flip tables of one ranking's top unit."""
-    return lambda single, grid: flip_matrices(table_2(single[single["ranking"] == ranking]), grid, top=ranking)
+    return lambda single, grid: erasure.flip_matrices(table_2(single[single["ranking"] == ranking]), grid, top=ranking)
 
 
 _CLOUD = (
@@ -92,9 +85,9 @@ _MATRIX_SEE = (
 _ENCODED, _BARE = ("HANrnn", "FLANrnn", "FLANconv"), ("HANnoenc", TAIL)
 
 FIGURES = (
-    _figure("3", "single", divergence_clouds, f"{_CLOUD} HANrnn.", _CLOUD_SEE, ("HANrnn",)),
-    _figure("4", "single", negative_counts, f"{_COUNT} HANrnn.", _COUNT_SEE, ("HANrnn",)),
-    _figure("5", "flips", erased_boxes, f"{_BOX} HANrnn, FLANrnn and FLANconv.", _BOX_SEE, _ENCODED),
+    _figure("3", "single", erasure.divergence_clouds, f"{_CLOUD} HANrnn.", _CLOUD_SEE, ("HANrnn",)),
+    _figure("4", "single", erasure.negative_counts, f"{_COUNT} HANrnn.", _COUNT_SEE, ("HANrnn",)),
+    _figure("5", "flips", erasure.erased_boxes, f"{_BOX} HANrnn, FLANrnn and FLANconv.", _BOX_SEE, _ENCODED),
     _figure(
         "6",
         "flips",
@@ -107,11 +100,11 @@ FIGURES = (
     _figure(
         "7",
         "single",
-        divergence_clouds,
+        erasure.divergence_clouds,
         f"{_CLOUD} All models.",
         f"{_CLOUD_SEE[:-1]}: sooner or later with less of an encoder.",
     ),
-    _figure("8", "single", negative_counts, f"{_COUNT} All models.", _COUNT_SEE),
+    _figure("8", "single", erasure.negative_counts, f"{_COUNT} All models.", _COUNT_SEE),
     _figure(
         "9",
         "single",
@@ -119,11 +112,11 @@ FIGURES = (
         f"{_MATRIX.format('attention')} All models; the paper's numbers are its Table 2's, for HANrnn.",
         _MATRIX_SEE,
     ),
-    _figure("10", "flips", erased_boxes, f"{_BOX} All models.", _BOX_SEE),
+    _figure("10", "flips", erasure.erased_boxes, f"{_BOX} All models.", _BOX_SEE),
     _figure(
         "11",
         "flips",
-        partial(erased_boxes, column="mass"),
+        partial(erasure.erased_boxes, column="mass"),
         "Attention weight of the units erased at the first flip, as it was before any were erased. Boxes as in Figure "
         "10; at the right the median and how many flips a box stands on.",
         "Whether attention has to erase most of the weight, and how much less gradient and product erase.",
@@ -145,7 +138,7 @@ FIGURES = (
     _figure(
         "minimum",
         "flips",
-        excess_curves,
+        erasure.excess_curves,
         "Share of the instances that a ranking flips with at most so many times the fewest erasures that flip them at "
         "all. Ours: the paper calls the minimum computationally prohibitive.",
         "Where a curve begins is how often its ranking attains the minimum; where it ends, how often it flips; the "

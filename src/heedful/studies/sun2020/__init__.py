@@ -8,29 +8,14 @@ from heedful.claims import dynamics, scaling
 from heedful.config import RunSettings
 from heedful.studies.measures import as_it_is, measure_runs
 from heedful.studies.study import SYNTHETIC, Material, Measure, Scope, Selection, Study, Table, Trial
-from heedful.studies.sun2020 import tables
+from heedful.studies.sun2020 import runs, tables
 from heedful.studies.sun2020.figures import CELLS, FIGURES, of_cell, of_recording
-from heedful.studies.sun2020.runs import (
-    MODELS,
-    NAMES,
-    PLAIN,
-    QUICK,
-    RATIOS,
-    USUAL_SCALE,
-    WHOLE,
-    Cell,
-    Recording,
-    cost,
-    plan,
-    ratio_name,
-    trials_of,
-)
 
-Make = Callable[[Sequence[Recording]], pd.DataFrame]
+Make = Callable[[Sequence[runs.Recording]], pd.DataFrame]
 Made = tuple[tuple[str, ...], Make]
 """A measure on made data: the sets of recordings it is made of, and how."""
 
-RATIO_SETS = tuple(ratio_name(share) for share in RATIOS)
+RATIO_SETS = tuple(runs.ratio_name(share) for share in runs.RATIOS)
 PUBLISHED: Mapping[str, Made] = {
     "synthetic_loss": (("data-1",), tables.loss_table),
     "synthetic_scores": (("data-1",), tables.score_table),
@@ -62,7 +47,7 @@ def _scaling(material: Material) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)
 
 
-def _of_cell(cell: Cell, table: str) -> Measure:
+def _of_cell(cell: runs.Cell, table: str) -> Measure:
     return Measure(make=lambda material: material.runs[0][1].table(table), trials=[cell.trial()])
 
 
@@ -70,7 +55,7 @@ def _of_recordings(settings: Sequence[RunSettings], make: Make) -> Measure:
     trials = [Trial(dataset=SYNTHETIC, model=one.model.attention, settings=one) for one in dict.fromkeys(settings)]
 
     def of_runs(material: Material) -> pd.DataFrame:
-        return make([Recording(run) for _, run in material.runs])
+        return make([runs.Recording(run) for _, run in material.runs])
 
     return Measure(make=of_runs, trials=trials, needs_all=True)
 
@@ -81,8 +66,8 @@ def _first(table: str) -> Make:
 
 def measures(selection: Selection) -> dict[str, Measure]:
     """By name: Table 2's accuracies, what claims compare, tables of single runs, and what is made of recordings."""
-    planned = plan(quick=selection.quick)
-    cells = dict.fromkeys([*CELLS, *(Cell(dataset=dataset) for dataset in selection.datasets)])
+    planned = runs.plan(quick=selection.quick)
+    cells = dict.fromkeys([*CELLS, *(runs.Cell(dataset=dataset) for dataset in selection.datasets)])
     first = {
         of_recording(name, table): _of_recordings(some[:1], _first(table))
         for name, some in planned.items()
@@ -93,8 +78,8 @@ def measures(selection: Selection) -> dict[str, Measure]:
         for name, (sets, make) in {**PUBLISHED, **CLAIMED, **DRAWN}.items()
     }
     return {  # quickly, Table 2 has models other than DP at λ = 10 only
-        "accuracies": Measure(make=tables.accuracies, trials=trials_of(selection, everywhere=not selection.quick)),
-        "scaling": Measure(make=_scaling, trials=trials_of(selection)),
+        "accuracies": Measure(make=tables.accuracies, trials=runs.trials_of(selection, everywhere=not selection.quick)),
+        "scaling": Measure(make=_scaling, trials=runs.trials_of(selection)),
         **{of_cell(cell, table): _of_cell(cell, table) for cell in cells for table in TABLES},
         **first,
         **several,
@@ -104,10 +89,12 @@ def measures(selection: Selection) -> dict[str, Measure]:
 def _scopes(selection: Selection) -> list[Scope]:
     """Made data, and each data set: the tokens of the first run of DP at λ = 10, and the runs that differ in λ."""
     made = [Scope(title=SYNTHETIC, tables={name: name for name in CLAIMED})] if selection.synthetic else []
-    trained = PLAIN in selection.models and USUAL_SCALE in selection.scales
+    trained = runs.PLAIN in selection.models and runs.USUAL_SCALE in selection.scales
     seen = ("tokens", "weights") if trained else ()
     return made + [
-        Scope(tables={"scaling": "scaling"} | {name: of_cell(Cell(dataset=one), name) for name in seen}, dataset=one)
+        Scope(
+            tables={"scaling": "scaling"} | {name: of_cell(runs.Cell(dataset=one), name) for name in seen}, dataset=one
+        )
         for one in selection.datasets
     ]
 
@@ -120,11 +107,11 @@ def _number(claim: str) -> tuple[int, str]:
 STUDY = Study(
     name="sun2020",
     title="Sun & Lu 2020, Understanding Attention for Text Classification",
-    models=MODELS,
-    names=NAMES,
-    whole=WHOLE,
-    quick=QUICK,
-    cost=cost,
+    models=runs.MODELS,
+    names=runs.NAMES,
+    whole=runs.WHOLE,
+    quick=runs.QUICK,
+    cost=runs.cost,
     measures=measures,
     tables=(
         Table(
