@@ -8,6 +8,7 @@ recording is a run that looks at the dynamics while it trains (`record.flow`); i
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -162,26 +163,15 @@ class Recording:
         return table
 
 
-def recipe(
-    *,
-    seed: int = 0,
-    quick: bool = False,
-    data: Planted | None = None,
-    attention: str = "dot",
-    encoder: str = "none",
-    score_scale: float = 10.0,
-    embedding_range: float = 0.1,
-    penalty: float = 0.0,
-) -> RunSettings:
-    """The paper's synthetic recipe: SGD at a fixed rate, d = 100, W ~ U(−1, 1), no dropout."""
+def recipe(changes: Mapping[str, Any] = MappingProxyType({}), *, seed: int = 0, quick: bool = False) -> RunSettings:
+    """The paper's synthetic recipe: Data I, λ = 10, SGD at a fixed rate, d = 100, W ~ U(−1, 1), no dropout."""
     haste = HASTE if quick else 1
-    every = EPOCHS // haste * STEPS // QUICK_MOMENTS if quick else EVERY
-    changes = {
-        "data.source": (data or Planted()).source,
-        "model.attention": attention,
-        "model.encoder": encoder,
-        "model.score_scale": score_scale,
-        "model.embedding_range": embedding_range,
+    usual = {
+        "data.source": Planted().source,
+        "model.attention": "dot",
+        "model.encoder": "none",
+        "model.score_scale": 10.0,
+        "model.embedding_range": 0.1,
         "model.readout_range": 1.0,
         "model.dropout": 0.0,
         "training.optimizer": "sgd",
@@ -189,32 +179,31 @@ def recipe(
         "training.learning_rate_decay": 0.0,
         "training.batch_size": BATCH,
         "training.epochs": EPOCHS // haste,
-        "training.alignment_penalty": penalty,
+        "training.alignment_penalty": 0.0,
         "training.seed": seed,
-        "record.flow": every,
+        "record.flow": EPOCHS // haste * STEPS // QUICK_MOMENTS if quick else EVERY,
     }
-    return RunSettings().change(changes)
+    return RunSettings().change({**usual, **changes})
 
 
 def plan(*, quick: bool = False) -> dict[str, tuple[RunSettings, ...]]:
     """All recordings of the study by the name of their set; equal settings in two sets are one recording."""
-
-    def seeds(**changes: Any) -> tuple[RunSettings, ...]:
-        return tuple(recipe(seed=seed, quick=quick, **changes) for seed in (QUICK_SEEDS if quick else SEEDS))
-
-    sets = {
-        "data-1": seeds(),
-        "penalised": seeds(penalty=PENALTY),
-        "data-2": seeds(data=Planted(noise=0.05)),
-        "wide": seeds(embedding_range=1.0),
-        "affine": (recipe(quick=quick, encoder="affine", penalty=PENALTY),),
-        "additive": (recipe(quick=quick, attention="additive"),),
-        "multi": (recipe(quick=quick, data=Planted(classes=3)),),
+    usual, penalised = QUICK_SEEDS if quick else SEEDS, {"training.alignment_penalty": PENALTY}
+    sets: dict[str, tuple[Mapping[str, Any], tuple[int, ...]]] = {
+        "data-1": ({}, usual),
+        "penalised": (penalised, usual),
+        "data-2": ({"data.source": Planted(noise=0.05).source}, usual),
+        "wide": ({"model.embedding_range": 1.0}, usual),
+        "affine": ({"model.encoder": "affine", **penalised}, (0,)),
+        "additive": ({"model.attention": "additive"}, (0,)),
+        "multi": ({"data.source": Planted(classes=3).source}, (0,)),
+        **{ratio_name(share): ({"data.source": Planted(positive_share=share).source}, RATIO_SEEDS) for share in RATIOS},
+        "large-scale": ({"model.score_scale": 100.0}, usual),
     }
-    for share in RATIOS:
-        data = Planted(positive_share=share)
-        sets[ratio_name(share)] = tuple(recipe(seed=seed, quick=quick, data=data) for seed in RATIO_SEEDS)
-    return {**sets, "large-scale": seeds(score_scale=100.0)}
+    return {
+        name: tuple(recipe(changes, seed=seed, quick=quick) for seed in seeds)
+        for name, (changes, seeds) in sets.items()
+    }
 
 
 def ratio_name(positive_share: float) -> str:
