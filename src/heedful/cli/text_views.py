@@ -12,8 +12,8 @@ from torch import Tensor
 from heedful.figures.style import ATTENDED, AWAY, TOWARDS, mixed
 from heedful.report.strips import pushes_of, relative
 from heedful.report.terminal import printable
-from heedful.studies.erase import LOOKS, MINIMUM, ErasedText
-from heedful.studies.explain import Explanation
+from heedful.studies.explain import LOOKS, ErasedText, Explanation
+from heedful.studies.measures import MINIMUM
 from heedful.tracing import WordWeights
 
 MOST_WORDS, MOST_SENTENCES, MOST_ROWS = 200, 40, 12
