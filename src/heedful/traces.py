@@ -39,7 +39,23 @@ MOST_STRIPS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trace:
+class Ragged:
+    """Units end to end: instance t owns the units offsets[t] … offsets[t + 1]."""
+
+    offsets: Int[Tensor, " bounds"]
+
+    @cached_property
+    def lengths(self) -> Int[Tensor, " instances"]:
+        return lengths_of(self.offsets)
+
+    @cached_property
+    def segments(self) -> Int[Tensor, " units"]:
+        """For every unit the number of its instance."""
+        return segments_of(self.offsets)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace(Ragged):
     """What a classifier with attention and an affine readout did on each instance, unit by unit.
 
         logits = b + Σ_i α_i z_i        α = softmax(a) within the instance
@@ -74,7 +90,6 @@ class Trace:
     [0, 1]
     """
 
-    offsets: Int[Tensor, " bounds"]
     attention_scores: Float[Tensor, " units"]
     attention_weights: Float[Tensor, " units"]
     polarity_scores: Float[Tensor, "units classes"]
@@ -167,15 +182,6 @@ class Trace:
         probability = float(self.probabilities[number, decision])
         heading = f"instance {number}: predicted {short(self.class_names[decision])} ({probability:.1%}){label}"
         return strip(heading, [str(unit) for unit in units], self.attention_weights[place].tolist())
-
-    @cached_property
-    def lengths(self) -> Int[Tensor, " instances"]:
-        return lengths_of(self.offsets)
-
-    @cached_property
-    def segments(self) -> Int[Tensor, " units"]:
-        """For every unit the number of its instance."""
-        return segments_of(self.offsets)
 
     @cached_property
     def logits(self) -> Float[Tensor, "instances classes"]:

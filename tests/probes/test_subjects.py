@@ -7,13 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.analysis.decisions import TraceSubject
 from heedful.analysis.erasure import first_flips
-from heedful.analysis.flips import Grid, flips_along
+from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, Subject, TraceSubject, Units, flips_along
 from heedful.analysis.rankings import ranked
 from heedful.errors import UnknownName
 from heedful.probes.reading import Reader
-from heedful.subjects import ATTENTION, DELETE, MASK, Subject, Units
 from heedful.tracing import trace
 from tests.oracles import erasure as oracle
 from tests.oracles.random_traces import random_trace

@@ -8,9 +8,8 @@ rounding can tell are repeated exactly, so ties are ties and no ranking beats th
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, wraps
-from typing import Any, TypeVar
+from functools import wraps
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,13 +18,10 @@ from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, blocks
+from heedful.analysis.erasure_loops import Numbers
 from heedful.analysis.statistics import Estimate, share
 from heedful.errors import InputError
-from heedful.subjects import ATTENTION, Subject, Units, check_way
 from heedful.traces import SUM_TOLERANCE, Trace
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 T = TypeVar("T")
 
@@ -155,48 +151,6 @@ def weight_powers(trace: Trace) -> tuple[Numbers, Numbers]:
         mantissas[where] = 0.0
         mantissas[where][alive], exponents[where][alive] = _powers(scores[alive])
     return mantissas, exponents
-
-
-@once_per_trace
-def all_blocks(trace: Trace) -> tuple[Block, ...]:
-    """All instances, those of similar length side by side."""
-    return tuple(blocks(trace.offsets, torch.arange(len(trace), device=trace.offsets.device)))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TraceSubject(Subject):
-    """A trace as a subject: erasing attention weights is all it can do, and it knows exactly what that does."""
-
-    trace: Trace
-    ways: tuple[str, ...] = (ATTENTION,)
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        return self.trace.class_names
-
-    @cached_property
-    def units(self) -> Units:
-        return Units(offsets=self.trace.offsets)
-
-    @property
-    def probabilities(self) -> Float[Tensor, "instances classes"]:
-        return self.trace.probabilities
-
-    @property
-    def decisions(self) -> Int[Tensor, " instances"]:
-        return decisions(self.trace)
-
-    def without(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
-    ) -> Float[Tensor, "rows classes"]:
-        check_way(how, self)
-        return erased_logits(self.trace, gone)[rows].softmax(1)
-
-    def decide(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
-    ) -> Int[Tensor, " rows"]:
-        check_way(how, self)
-        return decisions_after(self.trace, gone)[rows]
 
 
 def units_at(trace: Trace, instance: int, positions: Sequence[int]) -> list[int]:

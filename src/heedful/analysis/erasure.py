@@ -17,11 +17,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis import erasure_loops
-from heedful.analysis.blocks import Block, each, one_thread, shares_of_rows
 from heedful.analysis.decisions import (
     EPSILON,
     NEVER,
-    all_blocks,
     decisions,
     erased_logits,
     exact_terms,
@@ -34,7 +32,8 @@ from heedful.analysis.decisions import (
     weight_powers,
     wide,
 )
-from heedful.analysis.rankings import Ranking, ranked, ranked_units, ranking
+from heedful.analysis.erasure_loops import Numbers, arrays, each, one_thread, shares
+from heedful.analysis.rankings import Ranking, all_blocks, ranked, ranking, sort_units
 from heedful.errors import InputError
 from heedful.traces import Trace
 
@@ -120,58 +119,38 @@ def flip_table(flips: Flips, lengths: Int[Tensor, " instances"]) -> pd.DataFrame
 @one_thread()
 def flips_by_keys(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Flips:
     """The first flip of every instance when the units with the largest keys (or the smallest) are erased first."""
-    erased, flipped_to = torch.empty_like(decisions(trace)), torch.empty_like(decisions(trace))
-    mass = torch.empty_like(erased, dtype=torch.float64)
-    reaches(trace)  # before the threads that all need it
-    parts = each(lambda block: _flips_of(trace, block, ranked_units(block, keys, reverse=reverse)), all_blocks(trace))
-    for block, part in zip(all_blocks(trace), parts, strict=True):
-        erased[block.rows], flipped_to[block.rows], mass[block.rows] = part.erased, part.flipped_to, part.mass
-    return Flips(erased=erased, flipped_to=flipped_to, mass=mass)
-
-
-def _flips_of(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Flips:
-    """Of the instances of a block, their units in this order."""
-    flips, doubtful = _summed_flips(trace, block, order)
-    for row in doubtful.nonzero().squeeze(1).tolist():
-        flips.erased[row], flips.flipped_to[row] = _exact_flip(trace, int(block.rows[row]), order[row])
-        gone = order[row, : min(int(flips.erased[row]), int(trace.lengths[block.rows[row]]))]
-        flips.mass[row] = trace.attention_weights[gone].sum()
-    return flips
-
-
-def _summed_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> tuple[Flips, Bool[Tensor, " rows"]]:
-    """The first flip of every row of an order, and where rounding could decide; by sums of α_i (z_ik + b_k)."""
-    size, lengths, scale = len(order), trace.lengths[block.rows], unit_scale(trace)
+    scale, doubts, size = unit_scale(trace), rounding(trace.lengths) * magnitude(trace), len(trace)
+    limits = doubts * scale, (reaches(trace) + doubts) * scale
+    instances = arrays(trace.offsets, decisions(trace), wide(trace), *limits)
+    weights, polarity, bias = arrays(trace.attention_weights, trace.polarity_scores, trace.bias)
+    units = *weight_powers(trace), weights, polarity
+    order = np.empty(len(keys), np.int64)
     found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size), np.empty(size, np.bool_)
-    doubts = rounding(lengths) * magnitude(trace)
-    limits = doubts * scale, (reaches(trace)[block.rows] + doubts) * scale
-    own = order, trace.offsets[block.rows], lengths, decisions(trace)[block.rows], wide(trace)[block.rows], *limits
-    rows = tuple(tensor.numpy(force=True) for tensor in own)
-    weights, polarity, bias = (
-        tensor.numpy(force=True) for tensor in (trace.attention_weights, trace.polarity_scores, trace.bias)
-    )
-    erasure_loops.first_flips(rows, (*weight_powers(trace), weights, polarity), (bias, scale), found)
-    erased, flipped_to, mass, doubtful = (torch.from_numpy(array).to(order.device) for array in found)
-    return Flips(erased=erased, flipped_to=flipped_to, mass=mass), doubtful
+
+    def fill(rows: Numbers) -> None:
+        sort_units(trace, rows, keys, order, reverse=reverse)
+        erasure_loops.first_flips(rows, order, instances, units, (bias, scale), found)
+
+    each(fill, all_blocks(trace))
+    for instance in np.flatnonzero(found[3]).tolist():
+        own = order[trace.instance(instance)]
+        found[0][instance], found[1][instance] = _exact_flip(trace, instance, own)
+        found[2][instance] = trace.attention_weights[own[: found[0][instance]]].sum()
+    erased, flipped_to, mass = (torch.from_numpy(array).to(keys.device) for array in found[:3])
+    return Flips(erased=erased, flipped_to=flipped_to, mass=mass)
 
 
 @once_per_trace
 def reaches(trace: Trace) -> Float[Tensor, " instances"]:
     """How far a unit of each instance can help another class against the chosen one, relative to its weight."""
-    found = np.empty(len(trace))
-    arrays = (trace.offsets, trace.polarity_scores, trace.bias, decisions(trace))
-    offsets, polarity, bias, chosen = (tensor.numpy(force=True) for tensor in arrays)
-
-    def fill(some: slice) -> None:
-        erasure_loops.reaches(offsets[some.start : some.stop + 1], polarity, bias, chosen[some], found[some])
-
-    each(fill, shares_of_rows(len(trace), len(polarity)))
+    found, own = np.empty(len(trace)), arrays(trace.offsets, trace.polarity_scores, trace.bias, decisions(trace))
+    each(lambda some: erasure_loops.reaches(*some, *own, found), shares(len(trace), len(trace.segments)))
     return torch.from_numpy(found).to(trace.offsets.device)
 
 
-def _exact_flip(trace: Trace, instance: int, order: Int[Tensor, " width"]) -> tuple[int, int]:
-    """The first flip of one instance in whole numbers."""
-    places = (order[: int(trace.lengths[instance])] - trace.offsets[instance]).numpy(force=True)
+def _exact_flip(trace: Trace, instance: int, order: Numbers) -> tuple[int, int]:
+    """The first flip of one instance, along an order of its units, in whole numbers."""
+    places = order - int(trace.offsets[instance])
     alive = np.isfinite(trace.attention_scores[trace.instance(instance)].numpy(force=True))[places]
     weighty = int(np.flatnonzero(alive)[-1]) + 1
     winners = exact_terms(trace, instance)[places][::-1].cumsum(0)[::-1][:weighty].argmax(1)

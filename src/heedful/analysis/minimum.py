@@ -13,10 +13,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heedful.analysis import erasure_loops
-from heedful.analysis.blocks import each, one_thread, shares_of_rows
 from heedful.analysis.decisions import (
     EPSILON,
-    Numbers,
     decisions,
     decisions_after,
     exact_terms,
@@ -27,6 +25,7 @@ from heedful.analysis.decisions import (
     weight_powers,
     wide,
 )
+from heedful.analysis.erasure_loops import Numbers, arrays, each, one_thread, shares
 from heedful.traces import Trace
 
 FUZZ = 16 * EPSILON
@@ -113,35 +112,21 @@ def verify_flip(trace: Trace, table: pd.DataFrame) -> pd.DataFrame:
 
 def minimum_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], Int[Tensor, " instances"]]:
     """The units of a minimum flip set of every instance, none where nothing flips; and the class after the erasure."""
-    erased, doubtful, after = _summed_sets(trace)
-    for instance in doubtful:
-        erased[_exact_minimum(trace, instance)] = True
+    scale, sums = unit_scale(trace), rounding(trace.lengths)
+    limits = decisions(trace), wide(trace), 4 * sums, sums * magnitude(trace) * scale
+    offsets, polarity, bias, *own = arrays(trace.offsets, trace.polarity_scores, trace.bias, *limits)
+    numbers = (offsets, *own), (*weight_powers(trace), polarity), (bias, scale, FUZZ * magnitude(trace) * scale)
+    marks, doubtful = np.zeros(len(polarity), np.bool_), np.zeros(len(trace), np.bool_)
+    found = marks, doubtful, np.full(len(trace), erasure_loops.UNKNOWN)
+    each(lambda some: erasure_loops.minimum_sets(*some, *numbers, found), shares(len(trace), len(marks)))
+    for instance in np.flatnonzero(doubtful).tolist():
+        marks[_exact_minimum(trace, instance)] = True
+    erased, after = (torch.from_numpy(array).to(trace.offsets.device) for array in found[::2])
     unknown = after == erasure_loops.UNKNOWN
     return erased, torch.where(unknown, decisions_after(trace, erased), after) if unknown.any() else after
 
 
-def _summed_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], list[int], Int[Tensor, " instances"]]:
-    """The minimum sets by floating point, the instances that it leaves doubtful, and the classes after the erasure."""
-    scale, sums = unit_scale(trace), rounding(trace.lengths)
-    limits = decisions(trace), wide(trace), 4 * sums, sums * magnitude(trace) * scale
-    own = [tensor.numpy(force=True) for tensor in limits]
-    offsets, polarity, bias = (
-        tensor.numpy(force=True) for tensor in (trace.offsets, trace.polarity_scores, trace.bias)
-    )
-    fuzz = FUZZ * magnitude(trace) * scale
-    marks, doubtful = np.zeros(len(polarity), np.bool_), np.zeros(len(trace), np.bool_)
-    after, powers = np.full(len(trace), erasure_loops.UNKNOWN), weight_powers(trace)
-
-    def mark(some: slice) -> None:
-        rows = (offsets[some.start : some.stop + 1], *(array[some] for array in own))
-        erasure_loops.minimum_sets(rows, (*powers, polarity, marks), (bias, scale, fuzz), (doubtful[some], after[some]))
-
-    each(mark, shares_of_rows(len(trace), len(marks)))
-    erased, classes = (torch.from_numpy(array).to(trace.offsets.device) for array in (marks, after))
-    return erased, np.flatnonzero(doubtful).tolist(), classes
-
-
-def _exact_minimum(trace: Trace, instance: int) -> Int[Tensor, " erased"]:
+def _exact_minimum(trace: Trace, instance: int) -> Numbers:
     """The same for one instance in whole numbers: sort per class, take the first prefix that works, the best class."""
     chosen, scores = int(decisions(trace)[instance]), trace.attention_scores[trace.instance(instance)]
     alive = np.flatnonzero(np.isfinite(scores.numpy(force=True)))
@@ -149,7 +134,7 @@ def _exact_minimum(trace: Trace, instance: int) -> Int[Tensor, " erased"]:
     sets = [_exact_set(terms[:, k] - terms[:, chosen], k < chosen) for k in range(terms.shape[1]) if k != chosen]
     sets += [list(range(len(alive)))] if int(trace.bias.argmax()) != chosen else []
     smallest = min((found for found in sets if found is not None), key=len, default=[])
-    return trace.offsets[instance] + torch.from_numpy(alive[smallest]).to(scores.device)
+    return np.asarray(int(trace.offsets[instance]) + alive[smallest])
 
 
 def _exact_set(contributions: Numbers, wins_ties: bool) -> list[int] | None:

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, spearmanr
 
+from heedful.analysis.flips import ATTENTION
 from heedful.analysis.rankings import RANKINGS
 from heedful.analysis.statistics import Numbers
 from heedful.errors import InputError
-from heedful.subjects import ATTENTION
 
 Tables = Mapping[str, pd.DataFrame]
 """The rows of each ranking."""

@@ -16,12 +16,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.decisions import TraceSubject, decisions
-from heedful.analysis.flips import Grid, flips_along
+from heedful.analysis.decisions import decisions
+from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, Subject, TraceSubject, Units, check_way, flips_along
 from heedful.analysis.rankings import PAPERS, Ranking, ranked, ranking
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import UNITS_AT_ONCE, Classifier
-from heedful.subjects import ATTENTION, DELETE, MASK, Subject, Units, check_way
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, Sentences, in_order, lengths_of, offsets_of, positions_of, segment_sum
 from heedful.text.tokenize import Tokens
