@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
     from heedful.models.checkpoint import load_model, save_model
-    from heedful.probes.flow import flow_terms
-    from heedful.probes.scores import token_scores
+    from heedful.probes.scores import flow_terms, token_scores
     from heedful.store import Store
     from heedful.studies.audit import audit
     from heedful.text.corpus import Corpus
@@ -33,7 +32,7 @@ _HOMES = {
     "audit": "heedful.studies.audit",
     "first_flips": "heedful.analysis.erasure",
     "fit": "heedful.training.loop",
-    "flow_terms": "heedful.probes.flow",
+    "flow_terms": "heedful.probes.scores",
     "load_corpus": "heedful.text.datasets",
     "load_model": "heedful.models.checkpoint",
     "minimum_flips": "heedful.analysis.minimum",

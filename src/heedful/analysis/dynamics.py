@@ -25,24 +25,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.text.ragged import segment_softmax, segments_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class Documents:
-    """Labelled documents as numbers. With one output, label 1 is y = +1 and label 0 is y = −1."""
-
-    tokens: Int[Tensor, " units"]
-    labels: Int[Tensor, " documents"]
-    offsets: Int[Tensor, " bounds"]
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @cached_property
-    def segments(self) -> Int[Tensor, " units"]:
-        """For every unit the number of its document."""
-        return segments_of(self.offsets)
+from heedful.text.ragged import Batch, segment_softmax, segments_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +154,8 @@ class Flow:
         return sum_of(self.approximate.values()) if self.approximate else None
 
 
-def observe(parameters: Parameters, documents: Documents) -> Moment:
-    """One pass over the documents: the scores of all tokens, π and ρ."""
+def observe(parameters: Parameters, documents: Batch) -> Moment:
+    """One pass over the documents: the scores of all tokens, π and ρ. With one output, label 1 is y = +1, 0 is −1."""
     tokens = see_tokens(parameters)
     attention = tokens.features @ parameters.context_vector / parameters.score_scale
     polarity = tokens.hidden @ parameters.readout_weight.T
@@ -194,14 +177,14 @@ def see_tokens(parameters: Parameters) -> TokenStates:
 
 
 def occurrence_sums(
-    attention_scores: Float[Tensor, " vocab"], polarity_scores: Float[Tensor, "vocab outputs"], documents: Documents
+    attention_scores: Float[Tensor, " vocab"], polarity_scores: Float[Tensor, "vocab outputs"], documents: Batch
 ) -> tuple[Float[Tensor, "vocab outputs"], Float[Tensor, " vocab"], Float[Tensor, " documents"]]:
     """π(e) = Σ α_j g_t and ρ(e) = Σ α_j g_tᵀ(s_e − s_t) of every token (Eqs. 16, 20), and the loss of every document.
 
     A token that occurs n times in a document enters n times, with the same α_j.
     """
-    tokens, offsets, segments = documents.tokens, documents.offsets, documents.segments
-    weights = segment_softmax(attention_scores.index_select(0, tokens), offsets)
+    tokens, offsets, segments = documents.tokens, documents.offsets, segments_of(documents.offsets)
+    weights = segment_softmax(attention_scores.index_select(0, tokens), offsets, segments)
     # Output by output: flat arrays of all units are several times faster here than [units × outputs]
     polarity = [column.index_select(0, tokens) for column in polarity_scores.T.contiguous()]
     outputs = [torch.segment_reduce(weights * column, "sum", offsets=offsets) for column in polarity]

@@ -317,7 +317,7 @@ def uncertain(losses, gain, fuzz, mantissas, exponents, top, polarity, bias, y, 
     return found
 
 
-@compiled
+@inlined
 @no_type_check
 def winner_without(erased, mantissas, exponents, polarity, bias, scale, doubts, sums):
     """The class that is ahead when the marked units are erased, or UNKNOWN where rounding could decide."""
