@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.version import __version__
 
 if TYPE_CHECKING:
-    from heedful.analysis.erasure import first_flips, single_erasure
-    from heedful.analysis.minimum import minimum_flips, verify_flip
+    from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure, verify_flip
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
     from heedful.models.checkpoint import load_model, save_model
@@ -35,34 +34,17 @@ _HOMES = {
     "flow_terms": "heedful.probes.scores",
     "load_corpus": "heedful.text.datasets",
     "load_model": "heedful.models.checkpoint",
-    "minimum_flips": "heedful.analysis.minimum",
+    "minimum_flips": "heedful.analysis.erasure",
     "save_model": "heedful.models.checkpoint",
     "single_erasure": "heedful.analysis.erasure",
     "token_scores": "heedful.probes.scores",
     "trace": "heedful.tracing",
-    "verify_flip": "heedful.analysis.minimum",
+    "verify_flip": "heedful.analysis.erasure",
 }
 
-__all__ = [
-    "Corpus",
-    "HeedfulError",
-    "RunSettings",
-    "Store",
-    "Trace",
-    "__version__",
-    "audit",
-    "first_flips",
-    "fit",
-    "flow_terms",
-    "load_corpus",
-    "load_model",
-    "minimum_flips",
-    "save_model",
-    "single_erasure",
-    "token_scores",
-    "trace",
-    "verify_flip",
-]
+__all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "audit", "first_flips", "fit"]
+__all__ += ["flow_terms", "load_corpus", "load_model", "minimum_flips", "save_model", "single_erasure"]
+__all__ += ["token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:

@@ -56,9 +56,9 @@ def test_with_nothing_gone_nothing_changes(name: str, how: str) -> None:
 @pytest.mark.parametrize(("name", "how"), [pair for pair in WAYS if pair[1] != MASK])
 def test_with_everything_gone_the_bias_is_left(name: str, how: str) -> None:
     subject = SUBJECTS[name]
-    bias = subject.trace.bias if isinstance(subject, TraceSubject) else subject.traced.trace.bias  # type: ignore[attr-defined]
+    assert isinstance(subject, TraceSubject)
     after = subject.without(every(subject), torch.ones(int(subject.units.offsets[-1]), dtype=torch.bool), how)
-    torch.testing.assert_close(after, bias.softmax(0).expand_as(after))
+    torch.testing.assert_close(after, subject.trace.bias.softmax(0).expand_as(after))
 
 
 @pytest.mark.parametrize(("name", "how"), WAYS)

@@ -73,17 +73,13 @@ def pooling_agreement(trace: Trace) -> Estimate:
 def erased_logits(trace: Trace, erased: Bool[Tensor, " units"]) -> Float[Tensor, "instances classes"]:
     """b + Σ_{i∉S} α_i z_i / Σ_{i∉S} α_i; b where no weight remains."""
     weights = trace.attention_weights.masked_fill(erased, 0)
-    if wide(trace).any():
-        weights = torch.where(wide(trace)[trace.segments], _remaining_weights(trace, erased), weights)
+    if wide(trace).any():  # exp(a_i − max of the remaining a): the largest is one, however small it was
+        scores = trace.attention_scores.masked_fill(erased, -torch.inf)
+        largest = torch.segment_reduce(scores, "max", offsets=trace.offsets)
+        relative = (scores - largest.where(largest > -torch.inf, 0)[trace.segments]).exp_()
+        weights = torch.where(wide(trace)[trace.segments], relative, weights)
     normaliser = torch.segment_reduce(weights, "sum", offsets=trace.offsets)
     return trace.bias + pooled(trace, weights) / normaliser.where(normaliser > 0, 1)[:, None]
-
-
-def _remaining_weights(trace: Trace, erased: Bool[Tensor, " units"]) -> Float[Tensor, " units"]:
-    """exp(a_i − max of the remaining a): the largest remaining weight is one, however small it was."""
-    scores = trace.attention_scores.masked_fill(erased, -torch.inf)
-    largest = torch.segment_reduce(scores, "max", offsets=trace.offsets)
-    return (scores - largest.where(largest > -torch.inf, 0)[trace.segments]).exp_()
 
 
 def pooled(trace: Trace, weights: Float[Tensor, " units"]) -> Float[Tensor, "instances classes"]:
@@ -131,7 +127,7 @@ def wide(trace: Trace) -> Bool[Tensor, " instances"]:
     scores = trace.attention_scores
     low, high = scores.aminmax()
     if high - low <= LARGEST_SPAN:
-        return torch.zeros(len(trace), dtype=torch.bool, device=scores.device)
+        return torch.zeros_like(trace.lengths, dtype=torch.bool)
     smallest = torch.segment_reduce(scores.where(scores > -torch.inf, torch.inf), "min", offsets=trace.offsets)
     return torch.segment_reduce(scores, "max", offsets=trace.offsets) - smallest > LARGEST_SPAN
 

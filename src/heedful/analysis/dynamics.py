@@ -189,12 +189,12 @@ def occurrence_sums(
     polarity = [column.index_select(0, tokens) for column in polarity_scores.T.contiguous()]
     outputs = [torch.segment_reduce(weights * column, "sum", offsets=offsets) for column in polarity]
     pulls, losses = output_pulls(torch.stack(outputs, 1), documents.labels)
-    pi, surplus = [], torch.zeros_like(weights)
+    pi, surplus, nothing = [], torch.zeros_like(weights), torch.zeros_like(attention_scores)
     for unit_polarity, output, pull in zip(polarity, outputs, pulls.T.contiguous(), strict=True):
         pulled = pull.index_select(0, segments).mul_(weights)
-        pi.append(_add_up(pulled, tokens, len(attention_scores)))
+        pi.append(nothing.index_add(0, tokens, pulled))
         surplus.addcmul_(pulled, unit_polarity.sub_(output.index_select(0, segments)))
-    return torch.stack(pi, 1), _add_up(surplus, tokens, len(attention_scores)), losses
+    return torch.stack(pi, 1), nothing.index_add(0, tokens, surplus), losses
 
 
 def output_pulls(
@@ -329,10 +329,6 @@ def summary(moment: Moment) -> dict[str, Float[Tensor, "*outputs"]]:
 def sum_of(parts: Iterable[Float[Tensor, "..."]]) -> Float[Tensor, "..."]:
     """Σ of arrays of one shape."""
     return torch.stack([*parts]).sum(0)
-
-
-def _add_up(values: Float[Tensor, " units"], tokens: Int[Tensor, " units"], size: int) -> Float[Tensor, " vocab"]:
-    return values.new_zeros(size).index_add_(0, tokens, values)
 
 
 def _outer_sum(

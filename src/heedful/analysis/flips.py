@@ -19,8 +19,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis.decisions import NEVER, decisions, decisions_after, erased_logits, logits
-from heedful.analysis.erasure import Flips, first_flips, flip_table, flips_by_keys, single_erasure
-from heedful.analysis.minimum import minimum_flips
+from heedful.analysis.erasure import Flips, first_flips, flip_table, flips_by_keys, minimum_flips, single_erasure
+from heedful.analysis.erasure_loops import arrays
 from heedful.analysis.rankings import RANKINGS, Ranking, ranked
 from heedful.errors import InputError, UnknownName
 from heedful.text.ragged import segment_softmax, segment_sum
@@ -60,20 +60,15 @@ def measure(
 
 def single_erasures(trace: Trace, *, seed: int = 0) -> pd.DataFrame:
     """The table `single`: the top unit of each ranking erased, beside another one."""
-    units, decided = trace.lengths.numpy(force=True), decisions(trace).numpy(force=True)
+    labels = torch.zeros_like(trace.lengths) if trace.labels is None else trace.labels
+    units, numbers, decided = arrays(trace.lengths, labels, decisions(trace))
+    known = pd.arrays.IntegerArray(numbers, np.full(len(trace), trace.labels is None))
     tables = [
-        single_erasure(trace, by=by, seed=seed).assign(ranking=by, units=units, label=_labels(trace), decision=decided)
+        single_erasure(trace, by=by, seed=seed).assign(ranking=by, units=units, label=known, decision=decided)
         for by in TOPS
     ]
     whole = pd.concat(tables, ignore_index=True)
     return whole.loc[whole["units"] > 1, SINGLE_COLUMNS].astype({"flip_random": bool}).reset_index(drop=True)
-
-
-def _labels(trace: Trace) -> pd.arrays.IntegerArray:
-    """The class number of each instance, missing in a trace without labels."""
-    unknown = trace.labels is None
-    labels = np.zeros(len(trace), np.int64) if trace.labels is None else trace.labels.numpy(force=True)
-    return pd.arrays.IntegerArray(labels, np.full(len(trace), unknown))
 
 
 def flips_of_rankings(
@@ -287,7 +282,7 @@ def flips_along(
     check_way(how, subject)
     looks, units = grid or Grid(), subject.units
     places = _places_along(order, units)
-    if isinstance(subject, TraceSubject) and looks.steps is None:
+    if isinstance(subject, TraceSubject) and how == ATTENTION and looks.steps is None:
         exact = flips_by_keys(subject.trace, -places.double())
         mass = segment_sum(weights * (places < exact.erased[units.segments]), units.offsets)
         own = weights is subject.trace.attention_weights

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis.decisions import decisions
-from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, Subject, TraceSubject, Units, check_way, flips_along
+from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, TraceSubject, Units, check_way, flips_along
 from heedful.analysis.rankings import PAPERS, Ranking, ranked, ranking
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import UNITS_AT_ONCE, Classifier
@@ -32,8 +32,8 @@ UNKNOWN_TOKEN = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reader(Subject):
-    """A model and some texts; what is deleted or masked is read again, what erased weights do its trace knows.
+class Reader(TraceSubject):
+    """A model and some texts; what is deleted or masked is read again, what erased weights do the trace knows.
 
     A text with everything deleted has no units to read: its logits are the bias, as when all attention is erased. One
     with everything masked is read like any other.
@@ -41,17 +41,11 @@ class Reader(Subject):
 
     model: Classifier
     split: Split
-    traced: TraceSubject
     ways: tuple[str, ...] = (ATTENTION, *MODES)
 
     @classmethod
     def of(cls, model: Classifier, split: Split) -> "Reader":
-        traced = TraceSubject(trace=trace(model, split))
-        return cls(model=copy.deepcopy(model).double().eval(), split=split, traced=traced)
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        return self.traced.class_names
+        return cls(model=copy.deepcopy(model).double().eval(), split=split, trace=trace(model, split))
 
     @cached_property
     def words(self) -> Sentences:
@@ -66,19 +60,11 @@ class Reader(Subject):
         ends = torch.stack([spans[bounds[:-1], 0], spans[bounds[1:] - 1, 1]], 1)
         return Units(offsets=self.words.offsets, spans=ends)
 
-    @property
-    def probabilities(self) -> Float[Tensor, "instances classes"]:
-        return self.traced.probabilities
-
-    @property
-    def decisions(self) -> Int[Tensor, " instances"]:
-        return self.traced.decisions
-
     def without(
         self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = DELETE
     ) -> Float[Tensor, "rows classes"]:
         if how == ATTENTION:
-            return self.traced.without(rows, gone)
+            return super().without(rows, gone)
         everything = self.model.bias().detach().softmax(0).expand(len(rows), -1)
         return self._read(rows, gone, how, lambda read: read.probabilities, everything)
 
@@ -86,7 +72,7 @@ class Reader(Subject):
         self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = DELETE
     ) -> Int[Tensor, " rows"]:
         if how == ATTENTION:
-            return self.traced.decide(rows, gone)
+            return super().decide(rows, gone)
         everything = self.model.bias().argmax().expand(len(rows))
         return self._read(rows, gone, how, decisions, everything)
 
@@ -190,10 +176,8 @@ def _flips(
     reader: Reader, by: Ranking, how: str, grid: Grid, rows: Sequence[int] | None, *, seed: int, order: int = 0
 ) -> pd.DataFrame:
     """The flips of a ranking of the unchanged texts, the documents by their numbers in the split."""
-    whole = reader.traced.trace
-    units = ranked(whole, by, seed=seed, order=order)
-    subject = reader.traced if how == ATTENTION else reader
-    table = flips_along(subject, units, whole.attention_weights, how=how, grid=grid)
+    units = ranked(reader.trace, by, seed=seed, order=order)
+    table = flips_along(reader, units, reader.trace.attention_weights, how=how, grid=grid)
     return table if rows is None else table.assign(instance=np.array(rows))
 
 

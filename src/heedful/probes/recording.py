@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from heedful.analysis.dynamics import Moment, dot_product_terms, dot_products, observe, see_tokens, sum_of, summary
@@ -137,8 +137,9 @@ class FlowRecorder(GrowingTables):
             raise InputError(f"Give one group per token: {len(corpus.vocabulary)} tokens, {len(groups)} groups.")
         self.corpus, self.every, self.groups, self.keep_tokens = corpus, every, list(groups), tokens
         self.kinds, self.pairs = _find_pairs(corpus, self.groups, pairs, seed)
-        self._names = sorted(set(self.groups))
-        self._means = _mean_matrix(self.groups, self._names)
+        numbers, self._names = pd.factorize(np.array(self.groups, dtype=object), sort=True)
+        member = torch.nn.functional.one_hot(torch.from_numpy(numbers)).double()
+        self._means = (member / member.sum(0)).T.contiguous()
         self._documents: Batch | None = None
 
     def __call__(self, event: Event) -> None:
@@ -207,8 +208,8 @@ class FlowTables(FlowRecorder):
             pairs["omega_hidden"] = dot_products(see_tokens(parameters_of(model)).hidden, self.pairs).numpy()
         tables |= {"pairs": _single_precision(pairs), "signs": _positive_shares(tokens)}
         if self._write_tokens:
-            scores = [name for name in tokens if name == "attention" or _is_polarity(str(name))]
-            tables["tokens"] = _single_precision(tokens[["token", "group", *scores]])
+            scores = tokens.filter(regex="^(token|group|attention)$|^polarity(?!_rate)")
+            tables["tokens"] = _single_precision(scores)
         return {f"flow_{name}": table for name, table in tables.items()}
 
     def _add_end(self, model: Classifier) -> None:
@@ -217,10 +218,6 @@ class FlowTables(FlowRecorder):
         splits = {"train_accuracy": self.corpus.train, "test_accuracy": self.corpus.test}
         accuracy = {name: [evaluate(model, split).accuracy] for name, split in splits.items()}
         self.add("flow_accuracy", pd.DataFrame(accuracy))
-
-
-def _is_polarity(column: str) -> bool:
-    return column.startswith("polarity") and not column.startswith("polarity_rate")
 
 
 def _single_precision(table: pd.DataFrame) -> pd.DataFrame:
@@ -243,7 +240,7 @@ def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, ob
 def _find_pairs(
     corpus: Corpus, groups: Sequence[str], pairs: Pairs, seed: int
 ) -> tuple[list[str], Int[Tensor, "pairs 2"]]:
-    """The chosen pairs by number, or drawn ones, and the kind of each."""
+    """The kind of each pair, and the pairs by number: the chosen ones, or drawn ones."""
     if isinstance(pairs, int):
         return sample_pairs(groups, pairs, seed)
     numbers = [corpus.vocabulary.number(token) for pair in pairs for token in pair]
@@ -290,10 +287,3 @@ def _within(members: Places, count: int, rng: np.random.Generator) -> Places:
 def _rank(group: str) -> tuple[int, str]:
     """Groups in the order of the paper: positive, negative (or the classes by name), neutral, none."""
     return {"positive": 0, "negative": 1, "neutral": 3, "none": 4}.get(group, 2), group
-
-
-def _mean_matrix(groups: Sequence[str], names: Sequence[str]) -> Float[Tensor, "groups vocab"]:
-    """A row for each group that takes the mean over its tokens."""
-    place = {name: number for number, name in enumerate(names)}
-    member = torch.nn.functional.one_hot(torch.tensor([place[group] for group in groups]), len(names)).double()
-    return (member / member.sum(0)).T.contiguous()

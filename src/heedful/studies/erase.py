@@ -6,9 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from heedful.analysis.erasure import first_flips
+from heedful.analysis.erasure import first_flips, minimum_flips, verify_flip
 from heedful.analysis.flips import MEASURED, in_front, measure
-from heedful.analysis.minimum import minimum_flips, verify_flip
 from heedful.analysis.quality import (
     by_ranking,
     flip_summary,

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.analysis.minimum import minimum_sets
+from heedful.analysis.erasure import minimum_sets
 from heedful.analysis.tokens import NONE, class_counts, effective_counts, token_table
 from heedful.claims import Decision
 from heedful.studies.calibration.worlds import (
