@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis.decisions import decisions
-from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, TraceSubject, Units, check_way, flips_along
+from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, TraceSubject, Units, check_way, flips_along, in_front
 from heedful.analysis.rankings import PAPERS, Ranking, ranked, ranking
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import UNITS_AT_ONCE, Classifier
@@ -165,11 +165,11 @@ def flips_by_level(
     levels = [(level, by) for level in (ATTENTION, *modes) for by in rankings]
     parts = []
     for done, (level, by) in enumerate(levels, start=1):
-        parts.append(_flips(reader, ranking(by), level, grid, rows, seed=seed).assign(level=level, ranking=by))
+        table = _flips(reader, ranking(by), level, grid, rows, seed=seed)
+        parts.append(in_front({"level": level, "ranking": by}, table))
         if watch is not None:
             watch(done, len(levels))
-    table = pd.concat(parts, ignore_index=True)
-    return table[["level", "ranking", *(column for column in table if column not in {"level", "ranking"})]]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _flips(
@@ -188,11 +188,7 @@ def _some(split: Split, rows: Sequence[int] | None) -> Split:
     wrong = [row for row in rows if not 0 <= row < len(split)]
     if wrong or not len(rows):
         raise InputError(f"rows must name documents from 0 to {len(split) - 1}; got {wrong[0] if wrong else 'none'}.")
-    chosen = torch.tensor(list(rows))
-    places = positions_of(split.offsets, chosen)
-    tokens = Tokens(
-        numbers=split.tokens.numbers[places],
-        offsets=offsets_of(split.lengths[chosen]),
-        spans=split.tokens.spans[places],
-    )
-    return Split(texts=[split.texts[row] for row in rows], labels=split.labels[chosen], tokens=tokens)
+    chosen = split.batch(torch.tensor(list(rows)))
+    spans = split.tokens.spans[positions_of(split.offsets, chosen.instances)]
+    tokens = Tokens(numbers=chosen.tokens, offsets=chosen.offsets, spans=spans)
+    return Split(texts=[split.texts[row] for row in rows], labels=chosen.labels, tokens=tokens)
