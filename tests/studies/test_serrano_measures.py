@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from heedful.analysis.erasure import first_flips, single_erasure
+from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure
 from heedful.analysis.flips import FLIP_COLUMNS, MEASURED, SINGLE_COLUMNS, TOPS, in_front, measure
-from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.statistics import share
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.config import RunSettings

@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from heedful.analysis.erasure import minimum_flips, verify_flip
 from heedful.analysis.flips import in_front
-from heedful.analysis.minimum import minimum_flips, verify_flip
 from heedful.analysis.quality import by_ranking, flip_summary, fraction_distribution, ranking_quality
 from heedful.config import RunSettings
 from heedful.files import write_table

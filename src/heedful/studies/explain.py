@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from heedful.analysis.erasure import first_flips
-from heedful.analysis.minimum import minimum_flips
+from heedful.analysis.erasure import first_flips, minimum_flips
 from heedful.analysis.rankings import ranked
 from heedful.models.classifier import Classifier
 from heedful.probes.reading import input_flips

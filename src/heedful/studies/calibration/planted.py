@@ -33,8 +33,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.analysis.erasure import erase
-from heedful.analysis.minimum import minimum_sets
+from heedful.analysis.erasure import erase, minimum_sets
 from heedful.analysis.tokens import NEUTRAL, NONE, class_counts, effective_counts, token_table
 from heedful.claims import Decision
 from heedful.probes.scores import token_scores
