@@ -59,6 +59,8 @@ def test_none_unsets_what_can_be_unset_and_is_a_word_elsewhere() -> None:
         ("model.score_scale=-1", "Setting 'model.score_scale' is -1: input should be greater than 0."),
         ("model.score_scale=nan", "Setting 'model.score_scale' is nan: input should be a finite number."),
         ("model.encoder=wavelet", "Setting 'model.encoder' is 'wavelet': input should be 'none', "),
+        ("model.widths=[3, 4]", "Setting 'model.widths.1' is 4: a window has a middle, so its width is odd."),
+        ("model.widths=[]", "Setting 'model.widths' is []: tuple should have at least 1 item"),
         ("model=3", "'model' is a group of settings, not 3"),
         ("model.score_scale", "A setting is changed by name=value, such as model.score_scale=100; got"),
         ("=3", "A setting is changed by name=value"),

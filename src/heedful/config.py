@@ -10,13 +10,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from heedful.errors import ConfigError
 from heedful.files import write_text
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")
+
+
+def _odd(number: int) -> int:
+    if number % 2 == 0:
+        raise ValueError("a window has a middle, so its width is odd")
+    return number
+
+
+OddNumber = Annotated[int, Field(ge=1), AfterValidator(_odd)]
 
 
 class Settings(BaseModel):
@@ -62,16 +71,20 @@ class ModelSettings(Settings):
     """The classifier of Sun & Lu 2020, section 3, and its variants. Defaults reproduce their published figures.
 
     HAN and FLAN of Serrano & Smith 2019 are `structure` hierarchical and flat with additive attention, the encoder gru,
-    conv or none, and both biases.
+    conv or none, and both biases. The models of Jain & Wallace 2019 have the encoder tanh ("average"), lstm, or conv
+    with windows of 1, 3, 5 and 7 tokens, and dot attention with λ = √H or additive attention of half the hidden size.
     """
 
     structure: Literal["flat", "hierarchical"] = "flat"  # attention over words, or over words and then sentences
     attention: Literal["dot", "additive"] = "dot"
     attention_weights: Literal["learned", "uniform", "frozen", "given"] = "learned"  # of the final attention
-    encoder: Literal["none", "affine", "lstm", "gru", "conv"] = "none"
+    normaliser: Literal["softmax", "sparsemax", "entmax15"] = "softmax"  # of the scores: which weights they become
+    encoder: Literal["none", "affine", "tanh", "lstm", "gru", "conv"] = "none"
+    widths: Annotated[tuple[OddNumber, ...], Field(min_length=1)] = (3, 5)  # of the windows of conv, in tokens
     score_scale: float = Field(10.0, gt=0)  # λ, a divisor: √d keeps scores of order one
     embedding_size: int = Field(100, ge=1)
-    hidden_size: int = Field(100, ge=1)  # an LSTM has half of it in each direction
+    hidden_size: int = Field(100, ge=1)  # an LSTM has half of it in each direction, each window of conv an equal part
+    context_size: int | None = Field(None, ge=1)  # of the tanh layer of additive attention; None: as the hidden vectors
     dropout: float = Field(0.5, ge=0, lt=1)  # on the embeddings
     document_dropout: float | None = Field(None, ge=0, lt=1)  # on the document vector; None: as on the embeddings
     sentence_dropout: float = Field(0.0, ge=0, lt=1)  # on the sentence vectors of a hierarchical model
@@ -80,23 +93,27 @@ class ModelSettings(Settings):
     readout_bias: bool = False
     dropout_mask: Literal["token", "occurrence"] = "token"  # one mask per distinct token of a batch, or per occurrence
     embedding_range: float = Field(0.1, gt=0)  # uniform in ±
-    vectors: str = "random"  # of the tokens at first: drawn, "word2vec" of the training text, or a GloVe file's path
+    vectors: str = (
+        "random"  # of the tokens at first: drawn, "word2vec" of the training text, or the path of a GloVe file
+    )
     context_deviation: float = Field(1.0, gt=0)  # V ~ N(0, ·²): the norm matters for how fast attention develops
     readout_range: float | None = Field(None, gt=0)  # W uniform in ±; None is 1/√d
 
     @property
     def contextual(self) -> bool:
         """Whether what a unit says hangs on its neighbours."""
-        return self.structure == "hierarchical" or self.encoder not in {"none", "affine"}
+        return self.structure == "hierarchical" or self.encoder not in {"none", "affine", "tanh"}
 
 
 class TrainingSettings(Settings):
     """How the classifier is fitted."""
 
     optimizer: Literal["adagrad", "sgd", "adam"] = "adagrad"
+    amsgrad: bool = False  # Adam that divides by the largest second moment so far (Reddi et al. 2018)
     learning_rate: float = Field(0.02, gt=0)
     learning_rate_decay: float = Field(0.001, ge=0)  # rate / (1 + decay · step)
-    weight_decay: float = Field(0.0, ge=0)  # on affine, LSTM and additive weights, the parts the paper regularises
+    weight_decay: float = Field(0.0, ge=0)
+    decayed: Literal["layers", "all but attention"] = "layers"  # encoder and additive weights, as Sun & Lu 2020 decay
     alignment_penalty: float = Field(0.0, ge=0)  # c in c·|VᵀW|
     batch_size: int = Field(100, ge=1)
     epochs: int = Field(40, ge=1)
@@ -107,6 +124,15 @@ class TrainingSettings(Settings):
     seed: int = Field(0, ge=0)
     threads: int = Field(1, ge=1)  # part of the identity: sums depend on it
     device: str = "cpu"
+
+    @model_validator(mode="after")
+    def _amsgrad_is_adam(self) -> "TrainingSettings":
+        if self.amsgrad and self.optimizer != "adam":
+            raise ValueError(
+                f"AMSGrad is a form of Adam; the optimizer is {self.optimizer}. Set training.optimizer to adam, or "
+                "training.amsgrad to false."
+            )
+        return self
 
 
 class RecordSettings(Settings):
@@ -234,6 +260,9 @@ def _sentence(cls: type[Settings], problem: Mapping[str, Any]) -> str:
         return f"There is no setting '{place}'; {hint}: {', '.join(known)}."
     if problem["type"] == "model_type":
         return f"'{place}' is a group of settings, not {problem['input']!r}; known: {', '.join(_places(cls))}."
+    if problem["type"] == "value_error":
+        said = str(problem["ctx"]["error"])
+        return said if isinstance(problem["input"], Mapping) else f"Setting '{place}' is {problem['input']!r}: {said}."
     return f"Setting '{place}' is {problem['input']!r}: {problem['msg'].lower()}."
 
 

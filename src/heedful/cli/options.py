@@ -53,7 +53,7 @@ MODEL: dict[str, Any] = {
         str | None, typer.Option(help="flat or hierarchical: attention to words, or to sentences too.")
     ],
     "attention": Annotated[str | None, typer.Option(help="dot or additive.")],
-    "encoder": Annotated[str | None, typer.Option(help="none, affine, lstm, gru or conv.")],
+    "encoder": Annotated[str | None, typer.Option(help="none, affine, tanh, lstm, gru or conv.")],
     "score_scale": Annotated[
         float | None, typer.Option("--score-scale", help="λ, the divisor of the attention scores.")
     ],

@@ -145,7 +145,7 @@ def _fitting(most: int, jobs: Sequence[Job], corpora: Corpora) -> int:
 
 def _bytes_of(settings: RunSettings, facts: Mapping[str, Any]) -> int:
     """Contextual encoders are traced on the training split too, for the local scores of words."""
-    traced = facts["held_out_units" if settings.model.encoder in {"none", "affine"} else "units"]
+    traced = facts["held_out_units" if settings.model.encoder in {"none", "affine", "tanh"} else "units"]
     return worker_bytes(settings, vocabulary=facts["vocabulary"], traced_units=traced)
 
 

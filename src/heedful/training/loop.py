@@ -22,7 +22,7 @@ from heedful.text.vectors import Vectors, initial_vectors
 from heedful.traces import Trace
 from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone
 from heedful.training.objectives import Objective, alignment_penalty, cross_entropy, evaluate
-from heedful.training.optimizers import clip_gradients, make_dense
+from heedful.training.optimizers import clip_gradients, make_dense, needs_dense
 from heedful.training.state import TrainingState
 
 CHECKPOINT_SECONDS = 10.0
@@ -35,10 +35,13 @@ def fit(
     structure: str = "flat",
     attention: str = "dot",
     attention_weights: str | Mapping[str, Trace] = "learned",
+    normaliser: str = "softmax",
     encoder: str = "none",
+    widths: Sequence[int] = (3, 5),
     score_scale: float = 10.0,
     embedding_size: int = 100,
     hidden_size: int = 100,
+    context_size: int | None = None,
     dropout: float = 0.5,
     document_dropout: float | None = None,
     sentence_dropout: float = 0.0,
@@ -51,9 +54,11 @@ def fit(
     context_deviation: float = 1.0,
     readout_range: float | None = None,
     optimizer: str = "adagrad",
+    amsgrad: bool = False,
     learning_rate: float = 0.02,
     learning_rate_decay: float = 0.001,
     weight_decay: float = 0.0,
+    decayed: str = "layers",
     alignment_penalty: float = 0.0,
     batch_size: int = 100,
     epochs: int = 40,
@@ -80,17 +85,21 @@ def fit(
     What it learns from
         corpus: labelled texts, from `heedful.load_corpus`; the train split is learned, the dev split picks the epoch.
         vectors: of the tokens at first: "random" draws them, "word2vec" learns them from the training texts, anything
-            else is the path of a GloVe file.
+            else is the path of a GloVe file, as text or .npz.
 
     The model
         structure: "flat" attends to the words of a text, "hierarchical" to those of each sentence, then to sentences.
         attention: "dot" scores a = hᵀV/λ, "additive" a = tanh(M h)ᵀV/λ.
         attention_weights: "learned"; "uniform", all alike; "frozen", as the first values give them, however the rest is
             trained; or those of another model, its traces {"train": …, "dev": …} of both splits.
-        encoder: "none" h = e, "affine" h = M e; "lstm", "gru" and "conv" also see a word's neighbours.
+        normaliser: what makes weights of scores: "softmax", or "sparsemax" and "entmax15", which give most words none.
+        encoder: "none" h = e, "affine" h = M e, "tanh" h = tanh(M e + c); "lstm", "gru" and "conv" also see a word's
+            neighbours.
+        widths: of the windows of "conv", in words; each has an equal part of the hidden size.
         score_scale: λ, a divisor; 10 is √d for the default size and keeps scores of order one.
         embedding_size: d, the numbers per word.
         hidden_size: the numbers per hidden vector, half of them in each direction of an lstm or gru; "none" has d.
+        context_size: the numbers of the tanh layer of additive attention; None is as many as a hidden vector has.
         attention_bias: whether the tanh layer of additive attention has a bias; by default it has none.
         readout_bias: whether the readout has a bias b; by default it has none.
 
@@ -108,9 +117,11 @@ def fit(
 
     How it learns
         optimizer: "adagrad", "sgd" or "adam".
+        amsgrad: whether Adam divides by the largest second moment so far (Reddi et al. 2018).
         learning_rate: of the first step.
         learning_rate_decay: the rate of step t is learning_rate / (1 + decay · t).
-        weight_decay: on the weights of the encoder and of additive attention; 0 is none.
+        weight_decay: how fast weights decay; 0 is not at all.
+        decayed: "layers" decays the weights of the encoder and of additive attention, "all but attention" all others.
         objective: the loss, a function of model, batch and output (`heedful.training.objectives`); cross-entropy.
         alignment_penalty: c of the penalty c·|VᵀW|, which keeps V and W at right angles; 0 is none.
         batch_size: texts per step.
@@ -254,7 +265,7 @@ def training_step(
             parameter.grad._coalesced_(True)  # its rows are distinct; autograd forgets it, and summing again costs
     if training.clip is not None:
         clip_gradients(state.model, training.clip)
-    if training.optimizer == "adam":
+    if needs_dense(training):
         make_dense(state.model)
     rate = training.learning_rate / (1 + training.learning_rate_decay * state.step)
     rate /= 2 ** state.halvings(training.plateau)
