@@ -6,17 +6,28 @@ import hashlib
 import io
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from heedful.errors import ConfigError
 from heedful.files import write_text
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")
+
+BASE = "base"
 
 
 def _odd(number: int) -> int:
@@ -115,6 +126,8 @@ class TrainingSettings(Settings):
     weight_decay: float = Field(0.0, ge=0)
     decayed: Literal["layers", "all but attention"] = "layers"  # encoder and additive weights, as Sun & Lu 2020 decay
     alignment_penalty: float = Field(0.0, ge=0)  # c in c·|VᵀW|
+    objective: Literal["cross_entropy", "adversary", "deceptive", "diverse"] = "cross_entropy"
+    objective_weight: float = Field(1.0, ge=0)  # λ of the other objectives (`heedful.training.objectives`)
     batch_size: int = Field(100, ge=1)
     epochs: int = Field(40, ge=1)
     ties: Literal["loss", "first"] = "loss"  # of epochs with equal dev accuracy the one kept; the papers' is the first
@@ -151,6 +164,8 @@ class RunSettings(Settings):
     model: `ModelSettings`, the classifier; that of Sun & Lu 2020 with dot-product attention, no encoder, λ = 10
     training: `TrainingSettings`, how it is fitted; 40 epochs of Adagrad
     record: `RecordSettings`, what is written down while it is fitted; the scores of common tokens
+    base: `RunSettings` of the run whose traces this one rests on, or None: it gives the weights where
+        model.attention_weights is given, and what an adversary stays near. It reads the same data.
 
     Every setting is described where it is defined, in `heedful.config`. Settings are frozen values: `change` and
     `override` make new ones, `read` and `write` are TOML or JSON, `digest` is the identity of the run.
@@ -171,6 +186,30 @@ class RunSettings(Settings):
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
     record: RecordSettings = RecordSettings()
+    base: "RunSettings | None" = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_the_base_the_same_data(cls, values: Any) -> Any:
+        base = values.get(BASE) if isinstance(values, Mapping) else None
+        if isinstance(base, RunSettings):
+            base = {**base.model_dump(mode="json"), "data": base.data}
+        if not isinstance(base, Mapping):
+            return values
+        data, said = values.get("data", {}), base.get("data", {})
+        if _changed(said) not in ({}, _changed(data)):
+            raise ValueError(
+                f"A base reads the data of the run that rests on it, but base.data has {_changed(said)!r}. Set data, "
+                "not base.data."
+            )
+        return {**values, BASE: {**base, "data": data}}
+
+    @model_serializer(mode="wrap")
+    def _leave_out_the_data_of_the_base(self, write: Callable[["RunSettings"], dict[str, Any]]) -> dict[str, Any]:
+        values = write(self)
+        if values.get(BASE):
+            values[BASE].pop("data", None)
+        return values
 
     def digest(self, fingerprint: str) -> str:
         """The run's identity: canonical settings, the data's fingerprint, and the version of what affects results.
@@ -201,11 +240,17 @@ class RunSettings(Settings):
         return self.change(dict(parse_change(change) for change in changes))
 
     def change(self, changes: Mapping[str, Any]) -> "RunSettings":
-        """New settings with other values under dotted names; the word `none` unsets what can be unset."""
+        """New settings with other values under dotted names; the word `none` unsets what can be unset.
+
+        A change of the base, such as base.model.encoder, makes one where there is none.
+        """
         values = self.model_dump(mode="json")
         optional = set(_places(type(self), optional=True))
         for place, value in changes.items():
-            unset = isinstance(value, str) and value.lower() in {"none", "null"} and place in optional
+            bases, own = _in_its_run(place)
+            if bases and own.partition(".")[0] == "data":
+                raise ConfigError(f"A base reads the data of the run that rests on it: change '{own}', not '{place}'.")
+            unset = isinstance(value, str) and value.lower() in {"none", "null"} and own in optional
             set_dotted(values, place, None if unset else value)
         return type(self).of(values)
 
@@ -236,6 +281,10 @@ def set_dotted(values: dict[str, Any], place: str, value: Any) -> None:
     """Set one value of a nested mapping in place, by its dotted name."""
     *parents, last = place.split(".")
     for parent in parents:
+        if parent == BASE and values.get(BASE, 0) is None:
+            values[BASE] = {
+                name: part for name, part in RunSettings().model_dump(mode="json").items() if name != "data"
+            }
         if not isinstance(values.get(parent), dict):
             raise ConfigError(f"There is no group of settings '{parent}'; known: {', '.join(values)}.")
         values = values[parent]
@@ -255,8 +304,9 @@ def _sentence(cls: type[Settings], problem: Mapping[str, Any]) -> str:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         known = sorted(_places(cls))
-        near = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'? Known" if near else "known"
+        bases, own = _in_its_run(place)
+        near = difflib.get_close_matches(own, known, n=1, cutoff=0.5)
+        hint = f"did you mean '{bases}{near[0]}'? Known" if near else "known"
         return f"There is no setting '{place}'; {hint}: {', '.join(known)}."
     if problem["type"] == "model_type":
         return f"'{place}' is a group of settings, not {problem['input']!r}; known: {', '.join(_places(cls))}."
@@ -273,3 +323,18 @@ def _places(cls: type[Settings], prefix: str = "", *, optional: bool = False) ->
             yield from _places(field.annotation, f"{prefix}{name}.", optional=optional)
         elif not optional or {type(None), Literal["none"]} & set(get_args(field.annotation)) == {type(None)}:
             yield prefix + name  # where the word none is a value itself, it unsets nothing
+
+
+def _in_its_run(place: str) -> tuple[str, str]:
+    """base.base.model.encoder as base.base. and model.encoder: which run it is of, and what it is there."""
+    own = place
+    while own.startswith(f"{BASE}."):
+        own = own.removeprefix(f"{BASE}.")
+    return place.removesuffix(own), own
+
+
+def _changed(data: Any) -> Any:
+    """What differs from the usual data settings."""
+    values = data.model_dump() if isinstance(data, DataSettings) else data
+    usual = DataSettings().model_dump()
+    return {k: v for k, v in values.items() if usual.get(k) != v} if isinstance(values, Mapping) else values

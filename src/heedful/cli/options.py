@@ -99,7 +99,7 @@ def _settings(given: dict[str, Any]) -> "RunSettings":
     config = given.get("config")
     base = RunSettings.read(config) if config else RunSettings()
     values = base.model_dump(mode="json")
-    for group in values:
+    for group in values.keys() - {"base"}:
         wanted = set(values[group]) - ({"seed"} if group == "data" else set())  # --seed is the training's
         values[group] |= {name: given[name] for name in wanted if given.get(name) is not None}
     return RunSettings.of(values).override(given.get("changes") or ())

@@ -175,7 +175,7 @@ class Classifier(nn.Module, ABC):
         """a of another trace or of the frozen initial model, log α of uniform weights, none where they are learned."""
         kind = self.settings.attention_weights
         if weights is not None:
-            return _scores_of(weights, batch.instances, offsets)
+            return weights.attention_scores[positions_in(weights, batch.instances, offsets)].to(offsets.device)
         if kind == "given":
             raise InputError("This model was trained with attention weights from elsewhere: give those of these texts.")
         if kind == "uniform":
@@ -358,17 +358,17 @@ class HierarchicalClassifier(Classifier):
         return self._attended(self.word_encoder, self.word_attention, embedded, index, batch.sentences.bounds)
 
 
-def _scores_of(
+def positions_in(
     trace: Trace, instances: Int[Tensor, " documents"], offsets: Int[Tensor, " bounds"]
-) -> Float[Tensor, " units"]:
-    """The attention scores of some instances of a trace, whose units begin at these offsets."""
+) -> Int[Tensor, " units"]:
+    """Where in a trace the units of some of its instances lie; refused unless they begin at these offsets."""
     rows = instances.cpu()
     if int(rows.max()) >= len(trace) or not torch.equal(trace.lengths[rows], lengths_of(offsets).cpu()):
         raise InputError(
             f"Weights are taken from a trace of the same units of the same texts; this one is {trace!r}. Trace the "
             "texts that are read here with the model whose weights are wanted."
         )
-    return trace.attention_scores[positions_of(trace.offsets, rows)].to(offsets.device)
+    return positions_of(trace.offsets, rows)
 
 
 def make_classifier(
