@@ -134,6 +134,7 @@ def _compute(
     settings: RunSettings, corpus: Corpus, store: Store, observers: Sequence[Observer], digest: str, folder: Path
 ) -> None:
     """The run itself, from its last checkpoint on; all sums with the number of threads that is part of its identity."""
+    base = base_traces(settings, corpus, store)
     started = time.monotonic()
     values = settings.model_dump(mode="json")
     vectors = initial_vectors(
@@ -143,7 +144,6 @@ def _compute(
         seed=settings.training.seed,
         store=store,
     )
-    base = base_traces(settings, corpus, store)
     given = base if settings.model.attention_weights == "given" else {}
     with limited_threads(settings.training.threads):
         begin = partial(
