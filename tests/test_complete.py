@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from heedful.analysis.rankings import RANKINGS
+from heedful.attention.normalisers import NORMALISERS
 from heedful.claims import CLAIMS
 from heedful.models.layers import ATTENTIONS, ENCODERS
 from heedful.studies import audit
@@ -17,6 +18,7 @@ REGISTRIES: Mapping[str, Collection[str]] = {
     "ranking": RANKINGS,
     "encoder": ENCODERS,
     "attention": ATTENTIONS,
+    "normaliser": NORMALISERS,
     "claim": CLAIMS,
     "study": STUDIES,
     "figure": [

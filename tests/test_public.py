@@ -39,7 +39,7 @@ def test_every_public_name_is_what_it_says() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    assert not hasattr(heedful, "attention")
+    assert not hasattr(heedful, "attentions")
 
 
 def test_importing_heedful_loads_nothing_heavy() -> None:

@@ -5,17 +5,37 @@ import difflib
 import io
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from heedful.errors import ConfigError
 from heedful.files import digest_of, write_text
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")  # not Self, which the checks of shapes cannot read
+
+BASE = "base"
+
+
+def _odd(number: int) -> int:
+    if number % 2 == 0:
+        raise ValueError("a window has a middle, so its width is odd")
+    return number
+
+
+OddNumber = Annotated[int, Field(ge=1), AfterValidator(_odd)]
 
 
 class Settings(BaseModel):
@@ -61,16 +81,20 @@ class ModelSettings(Settings):
     """The classifier of Sun & Lu 2020, section 3, and its variants. Defaults reproduce their published figures.
 
     HAN and FLAN of Serrano & Smith 2019 are `structure` hierarchical and flat with additive attention, the encoder gru,
-    conv or none, and both biases.
+    conv or none, and both biases. The models of Jain & Wallace 2019 have the encoder tanh ("average"), lstm, or conv
+    with windows of 1, 3, 5 and 7 tokens, and dot attention with λ = √H or additive attention of half the hidden size.
     """
 
     structure: Literal["flat", "hierarchical"] = "flat"  # attention over words, or over words and then sentences
     attention: Literal["dot", "additive"] = "dot"
     attention_weights: Literal["learned", "uniform", "frozen", "given"] = "learned"  # of the final attention
-    encoder: Literal["none", "affine", "lstm", "gru", "conv"] = "none"
+    normaliser: Literal["softmax", "sparsemax", "entmax15"] = "softmax"  # of the scores: which weights they become
+    encoder: Literal["none", "affine", "tanh", "lstm", "gru", "conv"] = "none"
+    widths: Annotated[tuple[OddNumber, ...], Field(min_length=1)] = (3, 5)  # of the windows of conv, in tokens
     score_scale: float = Field(10.0, gt=0)  # λ, a divisor: √d keeps scores of order one
     embedding_size: int = Field(100, ge=1)
-    hidden_size: int = Field(100, ge=1)  # an LSTM has half of it in each direction
+    hidden_size: int = Field(100, ge=1)  # an LSTM has half of it in each direction, each window of conv an equal part
+    context_size: int | None = Field(None, ge=1)  # of the tanh layer of additive attention; None: as the hidden vectors
     dropout: float = Field(0.5, ge=0, lt=1)  # on the embeddings
     document_dropout: float | None = Field(None, ge=0, lt=1)  # on the document vector; None: as on the embeddings
     sentence_dropout: float = Field(0.0, ge=0, lt=1)  # on the sentence vectors of a hierarchical model
@@ -79,24 +103,30 @@ class ModelSettings(Settings):
     readout_bias: bool = False
     dropout_mask: Literal["token", "occurrence"] = "token"  # one mask per distinct token of a batch, or per occurrence
     embedding_range: float = Field(0.1, gt=0)  # uniform in ±
-    vectors: str = "random"  # of the tokens at first: drawn, "word2vec" of the training text, or a GloVe file's path
+    vectors: str = (
+        "random"  # of the tokens at first: drawn, "word2vec" of the training text, or the path of a GloVe file
+    )
     context_deviation: float = Field(1.0, gt=0)  # V ~ N(0, ·²): the norm matters for how fast attention develops
     readout_range: float | None = Field(None, gt=0)  # W uniform in ±; None is 1/√d
 
     @property
     def contextual(self) -> bool:
         """Whether what a unit says hangs on its neighbours."""
-        return self.structure == "hierarchical" or self.encoder not in {"none", "affine"}
+        return self.structure == "hierarchical" or self.encoder not in {"none", "affine", "tanh"}
 
 
 class TrainingSettings(Settings):
     """How the classifier is fitted."""
 
     optimizer: Literal["adagrad", "sgd", "adam"] = "adagrad"
+    amsgrad: bool = False  # Adam that divides by the largest second moment so far (Reddi et al. 2018)
     learning_rate: float = Field(0.02, gt=0)
     learning_rate_decay: float = Field(0.001, ge=0)  # rate / (1 + decay · step)
-    weight_decay: float = Field(0.0, ge=0)  # on affine, LSTM and additive weights, the parts the paper regularises
+    weight_decay: float = Field(0.0, ge=0)
+    decayed: Literal["layers", "all but attention"] = "layers"  # encoder and additive weights, as Sun & Lu 2020 decay
     alignment_penalty: float = Field(0.0, ge=0)  # c in c·|VᵀW|
+    objective: Literal["cross_entropy", "adversary", "deceptive", "diverse"] = "cross_entropy"
+    objective_weight: float = Field(1.0, ge=0)  # λ of the other objectives (`heedful.training.objectives`)
     batch_size: int = Field(100, ge=1)
     epochs: int = Field(40, ge=1)
     ties: Literal["loss", "first"] = "loss"  # of epochs with equal dev accuracy the one kept; the papers' is the first
@@ -106,6 +136,15 @@ class TrainingSettings(Settings):
     seed: int = Field(0, ge=0)
     threads: int = Field(1, ge=1)  # part of the identity: sums depend on it
     device: str = "cpu"
+
+    @model_validator(mode="after")
+    def _amsgrad_is_adam(self) -> "TrainingSettings":
+        if self.amsgrad and self.optimizer != "adam":
+            raise ValueError(
+                f"AMSGrad is a form of Adam; the optimizer is {self.optimizer}. Set training.optimizer to adam, or "
+                "training.amsgrad to false."
+            )
+        return self
 
 
 class RecordSettings(Settings):
@@ -124,6 +163,8 @@ class RunSettings(Settings):
     model: `ModelSettings`, the classifier; that of Sun & Lu 2020 with dot-product attention, no encoder, λ = 10
     training: `TrainingSettings`, how it is fitted; 40 epochs of Adagrad
     record: `RecordSettings`, what is written down while it is fitted; the scores of common tokens
+    base: `RunSettings` of the run whose traces this one rests on, or None: it gives the weights where
+        model.attention_weights is given, and what an adversary stays near. It reads the same data.
 
     Every setting is described where it is defined, in `heedful.config`. Settings are frozen values: `change` and
     `override` make new ones, `read` and `write` are TOML or JSON, `digest` is the identity of the run.
@@ -144,6 +185,30 @@ class RunSettings(Settings):
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
     record: RecordSettings = RecordSettings()
+    base: "RunSettings | None" = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_the_base_the_same_data(cls, values: Any) -> Any:
+        base = values.get(BASE) if isinstance(values, Mapping) else None
+        if isinstance(base, RunSettings):
+            base = {**base.model_dump(mode="json"), "data": base.data}
+        if not isinstance(base, Mapping):
+            return values
+        data, said = values.get("data", {}), base.get("data", {})
+        if _changed(said) not in ({}, _changed(data)):
+            raise ValueError(
+                f"A base reads the data of the run that rests on it, but base.data has {_changed(said)!r}. Set data, "
+                "not base.data."
+            )
+        return {**values, BASE: {**base, "data": data}}
+
+    @model_serializer(mode="wrap")
+    def _leave_out_the_data_of_the_base(self, write: Callable[["RunSettings"], dict[str, Any]]) -> dict[str, Any]:
+        values = write(self)
+        if values.get(BASE):
+            values[BASE].pop("data", None)
+        return values
 
     def digest(self, fingerprint: str) -> str:
         """The run's identity: canonical settings, the data's fingerprint, and the version of what affects results.
@@ -173,11 +238,17 @@ class RunSettings(Settings):
         return self.change(dict(parse_change(change) for change in changes))
 
     def change(self, changes: Mapping[str, Any]) -> "RunSettings":
-        """New settings with other values under dotted names; the word `none` unsets what can be unset."""
+        """New settings with other values under dotted names; the word `none` unsets what can be unset.
+
+        A change of the base, such as base.model.encoder, makes one where there is none.
+        """
         values = self.model_dump(mode="json")
         optional = set(_places(type(self), optional=True))
         for place, value in changes.items():
-            unset = isinstance(value, str) and value.lower() in {"none", "null"} and place in optional
+            bases, own = _in_its_run(place)
+            if bases and own.partition(".")[0] == "data":
+                raise ConfigError(f"A base reads the data of the run that rests on it: change '{own}', not '{place}'.")
+            unset = isinstance(value, str) and value.lower() in {"none", "null"} and own in optional
             set_dotted(values, place, None if unset else value)
         return type(self).of(values)
 
@@ -210,6 +281,10 @@ def set_dotted(values: dict[str, Any], place: str, value: Any) -> None:
     """Set one value of a nested mapping in place, by its dotted name."""
     *parents, last = place.split(".")
     for parent in parents:
+        if parent == BASE and values.get(BASE, 0) is None:
+            values[BASE] = {
+                name: part for name, part in RunSettings().model_dump(mode="json").items() if name != "data"
+            }
         if not isinstance(values.get(parent), dict):
             raise ConfigError(f"There is no group of settings '{parent}'; known: {', '.join(values)}.")
         values = values[parent]
@@ -221,11 +296,15 @@ def _sentence(cls: type[Settings], problem: Mapping[str, Any]) -> str:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         known = sorted(_places(cls))
-        near = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'? Known" if near else "known"
+        bases, own = _in_its_run(place)
+        near = difflib.get_close_matches(own, known, n=1, cutoff=0.5)
+        hint = f"did you mean '{bases}{near[0]}'? Known" if near else "known"
         return f"There is no setting '{place}'; {hint}: {', '.join(known)}."
     if problem["type"] == "model_type":
         return f"'{place}' is a group of settings, not {problem['input']!r}; known: {', '.join(_places(cls))}."
+    if problem["type"] == "value_error":
+        said = str(problem["ctx"]["error"])
+        return said if isinstance(problem["input"], Mapping) else f"Setting '{place}' is {problem['input']!r}: {said}."
     return f"Setting '{place}' is {problem['input']!r}: {problem['msg'].lower()}."
 
 
@@ -236,3 +315,18 @@ def _places(cls: type[Settings], prefix: str = "", *, optional: bool = False) ->
             yield from _places(field.annotation, f"{prefix}{name}.", optional=optional)
         elif not optional or {type(None), Literal["none"]} & set(get_args(field.annotation)) == {type(None)}:
             yield prefix + name  # where the word none is a value itself, it unsets nothing
+
+
+def _in_its_run(place: str) -> tuple[str, str]:
+    """base.base.model.encoder as base.base. and model.encoder: which run it is of, and what it is there."""
+    own = place
+    while own.startswith(f"{BASE}."):
+        own = own.removeprefix(f"{BASE}.")
+    return place.removesuffix(own), own
+
+
+def _changed(data: Any) -> Any:
+    """What differs from the usual data settings."""
+    values = data.model_dump() if isinstance(data, DataSettings) else data
+    usual = DataSettings().model_dump()
+    return {k: v for k, v in values.items() if usual.get(k) != v} if isinstance(values, Mapping) else values

@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,9 +10,11 @@ from typing import Any
 
 import pandas as pd
 import torch
+from jaxtyping import Bool
+from torch import Tensor
 
 from heedful.analysis.statistics import share
-from heedful.analysis.tokens import mean_weights
+from heedful.analysis.tokens import NEUTRAL, NONE, mean_weights, token_groups, training_counts
 from heedful.config import RunSettings
 from heedful.errors import CheckpointError, StoreError
 from heedful.files import write_json, write_table
@@ -23,15 +25,18 @@ from heedful.probes.scores import token_scores
 from heedful.store import RUN, Store, read_manifest, write_manifest
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
-from heedful.text.vectors import Vectors, initial_vectors
+from heedful.text.vectors import initial_vectors
 from heedful.traces import Trace
 from heedful.tracing import trace
 from heedful.training.events import Observer
 from heedful.training.loop import limited_threads, train
+from heedful.training.objectives import make_aim
 from heedful.version import __version__
 
 CHECKPOINT = "training.safetensors"
 Tables = dict[str, pd.DataFrame]
+Traces = dict[str, Trace]
+"""By the names of the splits."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,25 @@ class Run:
     def trace(self) -> Trace:
         return Trace.load(self.path / "trace.safetensors")
 
+    def traces(self, corpus: Corpus, store: Store) -> Traces:
+        """Traces of all splits of the corpus that it was trained on; given weights are those of its base."""
+        given = base_traces(self.settings, corpus, store) if self.settings.model.attention_weights == "given" else {}
+        model = self.model()
+        with limited_threads(self.settings.training.threads):
+            return {name: trace(model, split, weights=given.get(name)) for name, split in corpus.splits().items()}
+
 
 def read_corpus(settings: RunSettings) -> Corpus:
     """The corpus that the settings name."""
     return load_corpus(**settings.data.model_dump())
+
+
+def base_traces(settings: RunSettings, corpus: Corpus, store: Store) -> Traces:
+    """What the base of a run does on each split; none where it has no base. The base is found, or computed first.
+
+    Another process that computes the base is waited for.
+    """
+    return {} if settings.base is None else run(settings.base, store, corpus=corpus).traces(corpus, store)
 
 
 def run(
@@ -95,8 +115,9 @@ def run(
     fresh: bool = False,
     wait: bool = True,
 ) -> Run:
-    """Train, trace and tabulate, once: a finished run of the same settings and data is returned as it is. A run that
-    another process computes is waited for, or, without `wait`, a StoreBusy."""
+    """Train, trace and tabulate, once: a finished run of the same settings and data is returned as it is. The run that
+    its settings have as their base is computed before it, and kept too. A run that another process computes is waited
+    for, or, without `wait`, a StoreBusy."""
     data = corpus or read_corpus(settings)
     digest = settings.digest(data.fingerprint)
     make = partial(_compute, settings, data, store, observers, digest)
@@ -108,14 +129,26 @@ def _compute(
     settings: RunSettings, corpus: Corpus, store: Store, observers: Sequence[Observer], digest: str, folder: Path
 ) -> None:
     """The run itself, from its last checkpoint on; all sums with the number of threads that is part of its identity."""
+    base = base_traces(settings, corpus, store)
     started = time.monotonic()
     values = settings.model_dump(mode="json")
     vectors = initial_vectors(
         corpus, settings.model.vectors, size=settings.model.embedding_size, seed=settings.training.seed, store=store
     )
+    given = base if settings.model.attention_weights == "given" else {}
     with limited_threads(settings.training.threads):
-        model, recorded = _train(settings, corpus, vectors, observers, folder.parent / CHECKPOINT)
-        metrics = _write(folder, model, corpus, recorded)
+        begin = partial(
+            train,
+            corpus,
+            settings.model,
+            settings.training,
+            weights=given,
+            aim=make_aim(settings.training, base=base, impermissible=_impermissible(settings, corpus)),
+            vectors=vectors,
+            checkpoint=folder.parent / CHECKPOINT,
+        )
+        model, recorded = _train(begin, settings, corpus, observers, folder.parent / CHECKPOINT)
+        metrics = _write(folder, model, corpus, recorded, given.get("test"))
     if vectors is not None:
         metrics["vectors"] = vectors.metrics
     write_json(folder / "settings.json", values)
@@ -133,13 +166,24 @@ def _compute(
     write_manifest(folder, manifest)
 
 
+def _impermissible(settings: RunSettings, corpus: Corpus) -> Bool[Tensor, " vocab"] | None:
+    """The tokens that a deceptive attention leaves: those that belong to a class in the training split."""
+    if settings.training.objective != "deceptive":
+        return None
+    groups = token_groups(training_counts(corpus), corpus.class_names)
+    return torch.tensor([group not in {NEUTRAL, NONE} for group in groups])
+
+
 def _train(
-    settings: RunSettings, corpus: Corpus, vectors: Vectors | None, observers: Sequence[Observer], checkpoint: Path
+    begin: Callable[..., Classifier],
+    settings: RunSettings,
+    corpus: Corpus,
+    observers: Sequence[Observer],
+    checkpoint: Path,
 ) -> tuple[Classifier, Tables]:
     """The model and what was recorded. Goes on from the checkpoint; one that cannot be read is worth less than a
     training that ends."""
     recording = recorders(settings.record, corpus)
-    begin = partial(train, corpus, settings.model, settings.training, vectors=vectors, checkpoint=checkpoint)
     try:
         model = begin(observers=[*recording, *observers])
     except CheckpointError:
@@ -150,30 +194,49 @@ def _train(
 
 
 def run_name(settings: RunSettings, corpus: Corpus) -> str:
-    """Model and corpus, for people who look into the folder."""
-    model = settings.model
+    """Model, the models that it rests on, and corpus, for people who look into the folder."""
     name = "".join(character if character.isalnum() or character in "-." else "-" for character in corpus.name)
-    sentences = "hierarchical-" if model.structure == "hierarchical" else ""
-    imposed = "" if model.attention_weights == "learned" else f"{model.attention_weights}-"
-    penalty = settings.training.alignment_penalty
-    scale = f"{model.score_scale:g}-penalty-{penalty:g}" if penalty else f"{model.score_scale:g}"
-    return f"{sentences}{imposed}{model.attention}-{model.encoder}-{scale}_{name[:40]}_{settings.training.seed}"
+    kinds, base = [_kind(settings)], settings.base
+    while base is not None:
+        kinds, base = [*kinds, _kind(base)], base.base
+    return f"{'-on-'.join(kinds)[:120]}_{name[:40]}_{settings.training.seed}"
 
 
-def _write(folder: Path, model: Classifier, corpus: Corpus, recorded: Tables) -> dict[str, Any]:
+def _kind(settings: RunSettings) -> str:
+    """The model in a few words: what is unusual about it, attention, encoder, scale, penalty."""
+    model, training = settings.model, settings.training
+    parts = [
+        "" if training.objective == "cross_entropy" else f"{training.objective}-{training.objective_weight:g}",
+        "hierarchical" if model.structure == "hierarchical" else "",
+        "" if model.attention_weights == "learned" else model.attention_weights,
+        "" if model.normaliser == "softmax" else model.normaliser,
+        f"{model.attention}-{model.encoder}-{model.score_scale:g}",
+        f"penalty-{training.alignment_penalty:g}" if training.alignment_penalty else "",
+    ]
+    return "-".join(filter(None, parts))
+
+
+def _write(
+    folder: Path, model: Classifier, corpus: Corpus, recorded: Tables, weights: Trace | None = None
+) -> dict[str, Any]:
     """All parts of a run but the manifest; returns its summary numbers."""
     tokens = token_scores(model, corpus)
-    traced = trace(model, corpus.test)
+    traced = trace(model, corpus.test, weights=weights)
     tables = {"history": model.history, "tokens": tokens, **recorded}
     if not model.hierarchical:  # its weights are those of sentences
         tables["weights"] = mean_weights(traced, corpus.test.tokens.numbers, tokens)
-        if model.contextual:  # elsewhere a token's scores are the same in every text
+        if model.contextual and _has_own_scores(model):  # elsewhere a token's scores are the same in every text
             tables["tokens_local"] = token_scores(model, corpus, scope="local")
     save_model(model, folder / "model")
     for name, table in tables.items():
         write_table(folder / f"{name}.parquet", table)
     traced.save(folder / "trace.safetensors")
     return _metrics(model, traced, tokens)
+
+
+def _has_own_scores(model: Classifier) -> bool:
+    """Whether every word has a score of the model's own, in every text: others are given, or are −∞ without weight."""
+    return model.settings.attention_weights != "given" and model.settings.normaliser == "softmax"
 
 
 def _metrics(model: Classifier, traced: Trace, tokens: pd.DataFrame) -> dict[str, Any]:

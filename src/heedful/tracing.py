@@ -104,7 +104,14 @@ def trace_tokens(model: Classifier, numbers: Int[Tensor, " tokens"]) -> Trace:
     words = [model.interface.vocabulary.tokens[number] for number in numbers.tolist()]
     spans = torch.tensor([[0, len(word)] for word in words], dtype=torch.int32)
     tokens = Tokens(numbers=numbers, offsets=torch.arange(len(words) + 1), spans=spans)
-    return _trace(model, Split(texts=words, labels=torch.zeros(len(words), dtype=torch.int64), tokens=tokens))
+    split = Split(texts=words, labels=torch.zeros(len(words), dtype=torch.int64), tokens=tokens)
+    return _trace(model, split, weights=_alone(len(words)) if model.settings.attention_weights == "given" else None)
+
+
+def _alone(count: int) -> Trace:
+    """So many documents of one unit each, which has all of the weight, whoever gives it."""
+    offsets, weights = torch.arange(count + 1), torch.ones(count)
+    return Trace.from_arrays(offsets=offsets, attention_weights=weights, polarity_scores=weights, bias=[0])
 
 
 def _trace(

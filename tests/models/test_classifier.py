@@ -56,6 +56,7 @@ def literal_convolution(encoder: Any, vectors: Tensor) -> Tensor:
 LITERAL_ENCODERS: dict[str, Callable[[Any, Tensor], Tensor]] = {
     "none": lambda _encoder, vectors: vectors,
     "affine": lambda encoder, vectors: torch.stack([encoder.projection @ e for e in vectors]),
+    "tanh": lambda encoder, vectors: torch.stack([torch.tanh(encoder.projection @ e + encoder.bias) for e in vectors]),
     "lstm": lambda encoder, vectors: encoder.recurrent(vectors)[0],
     "gru": lambda encoder, vectors: encoder.recurrent(vectors)[0],
     "conv": literal_convolution,
@@ -95,7 +96,7 @@ def test_every_encoder_and_attention_has_a_literal_twin() -> None:
     assert set(get_args(settings["attention"].annotation)) == set(ATTENTIONS)
 
 
-@covers(encoder=("none", "affine", "lstm", "gru", "conv"), attention=("dot", "additive"))
+@covers(encoder=("none", "affine", "tanh", "lstm", "gru", "conv"), attention=("dot", "additive"))
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("attention", "encoder"), KINDS)
 def test_logits_are_those_of_the_formulas(attention: str, encoder: str, classes: int) -> None:
@@ -106,7 +107,25 @@ def test_logits_are_those_of_the_formulas(attention: str, encoder: str, classes:
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("encoder", ["none", "affine"])
+@pytest.mark.parametrize("encoder", ["tanh", "lstm", "conv"])
+@pytest.mark.parametrize("attention", ["dot", "additive"])
+def test_logits_of_jain_and_wallaces_models_are_those_of_the_formulas(attention: str, encoder: str) -> None:
+    """Windows of one, three, five and seven tokens, a tanh layer of half the hidden size with a bias, λ = √H."""
+    settings: dict[str, Any] = {"hidden_size": 8, "widths": [1, 3, 5, 7], "score_scale": 8**0.5}
+    if attention == "additive":
+        settings |= {"context_size": 4, "attention_bias": True, "score_scale": 1.0}
+    model = make_model(attention=attention, encoder=encoder, **settings)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.uniform_(-1, 1, generator=torch.Generator().manual_seed(4))
+    documents = [[1, 2, 2, 5], [3], [9, 1, 0, 4, 1, 1, 8, 7, 6, 2]]
+    expected = torch.tensor([literal_logits(model, document) for document in documents], dtype=torch.float64)
+    torch.testing.assert_close(model(make_batch(*documents)).logits, expected, atol=1e-12, rtol=0)
+    assert len(model.attention.context_vector) == (4 if attention == "additive" else 8)
+
+
+@pytest.mark.parametrize("encoder", ["none", "affine", "tanh"])
 def test_without_context_the_order_of_words_does_not_matter(encoder: str) -> None:
     model = make_model(encoder=encoder)
     logits = model(make_batch([1, 2, 3, 4, 2], [2, 4, 3, 2, 1])).logits
@@ -157,3 +176,12 @@ def test_alignment_is_the_product_of_context_and_readout_and_of_their_images_wit
     m = affine.encoder.projection
     image = (m.T @ affine.attention.context_vector) @ (m.T @ affine.readout_weight[0])  # type: ignore[operator]
     assert affine.alignment().item() == pytest.approx(image.item(), abs=1e-14)
+
+
+def test_alignment_with_a_context_of_its_own_size_is_along_the_first_order_of_the_score() -> None:
+    """∇ tanh(N h)ᵀV at h = 0 is NᵀV."""
+    model = make_model(3, attention="additive", context_size=2)
+    h = torch.zeros(1, 4, dtype=torch.float64, requires_grad=True)
+    (model.attention(h) * model.attention.score_scale).sum().backward()
+    assert h.grad is not None
+    torch.testing.assert_close(model.alignment(), model.readout_weight @ h.grad[0], atol=1e-14, rtol=0)

@@ -6,7 +6,15 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.models.layers import ENCODERS, ConvEncoder, GRUEncoder, LSTMEncoder, additive_scores, dot_scores
+from heedful.models.layers import (
+    ENCODERS,
+    ConvEncoder,
+    GRUEncoder,
+    LSTMEncoder,
+    TanhEncoder,
+    additive_scores,
+    dot_scores,
+)
 from heedful.text.ragged import offsets_of
 
 
@@ -59,6 +67,29 @@ def test_windows_of_three_and_five_end_with_their_document_by_hand() -> None:
     threes, fives = found.T.tolist()
     assert threes == [3, 7, 14, 12, 16, 96, 96, 0, 0]
     assert fives == [7, 15, 15, 14, 16, 96, 96, 0, 0]
+
+
+def test_windows_have_the_widths_that_are_asked_for_by_hand() -> None:
+    """Of one, of three and of seven tokens, a third of the hidden size each."""
+    encoder = ConvEncoder(1, 7, torch.Generator(), widths=(1, 3, 7))
+    assert encoder.size == 6
+    with torch.no_grad():
+        for name, parameter in encoder.named_parameters():
+            parameter.fill_(0.0 if name.endswith("bias") else 1.0)
+    words = torch.tensor([[1.0], [2.0], [4.0], [8.0], [16.0], [32.0], [64.0]])
+    ones, twice, threes, _, sevens, _ = encoder(words, offsets_of(torch.tensor([5, 2]))).T.tolist()
+    assert ones == twice == [1, 2, 4, 8, 16, 32, 64]
+    assert threes == [3, 7, 14, 28, 24, 96, 96]
+    assert sevens == [15, 31, 31, 31, 30, 96, 96]
+
+
+def test_the_tanh_encoder_by_hand() -> None:
+    encoder = TanhEncoder(2, 1, torch.Generator()).double()
+    with torch.no_grad():
+        encoder.projection.copy_(torch.tensor([[0.5, -2.0]]))
+        encoder.bias.fill_(0.25)
+    found = encoder(torch.tensor([[1.0, 0.0], [2.0, 1.0]], dtype=torch.float64), torch.tensor([0, 1, 2]))
+    assert found.flatten().tolist() == pytest.approx([math.tanh(0.75), math.tanh(-0.75)], abs=1e-15)
 
 
 def test_windows_look_to_the_left_and_to_the_right() -> None:

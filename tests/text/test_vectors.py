@@ -193,6 +193,61 @@ def test_a_first_line_with_the_number_of_words_and_the_dimension_is_passed_over(
     assert found.values.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 
 
+def packed(folder: Path, **arrays: Any) -> Path:
+    path = folder / "glove.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+def test_an_npz_file_gives_the_vectors_of_the_words_it_has(tmp_path: Path) -> None:
+    vectors = np.array([[9, 9], [-1, 0.5], [1, -0.25], [7, 7], [np.inf, 0]], dtype=np.float16)
+    path = packed(tmp_path, words=np.array("the\nbad\ngood\nbad\nelsewhere"), vectors=vectors)
+    found = read_vectors(path, WORDS, size=2)
+    assert found.rows.tolist() == [1, 2]
+    assert found.values.tolist() == [[1.0, -0.25], [-1.0, 0.5]]
+    assert found.values.dtype == torch.float32
+    assert found.metrics == {"source": "glove.npz", "found": 2, "tokens": 4}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        (
+            {"words": "good\nbad", "vectors": np.ones((2, 3))},
+            "has 3 numbers after its word; the model's embedding size",
+        ),
+        (
+            {"words": "good\nbad", "vectors": np.ones((3, 2))},
+            "2 words and an array of float64 of shape [3, 2]; expected",
+        ),
+        ({"words": "good\nbad", "vectors": np.ones(2)}, "of shape [2]; expected numbers with a row for each word."),
+        ({"words": "good", "vectors": np.full((1, 2), "a")}, "1 words and an array of <U1 of shape [1, 2]"),
+        ({"words": "good", "vectors": np.full((1, 2), np.nan)}, "The vector of 'good' in"),
+        ({"words": "the", "vectors": np.ones((1, 2))}, "None of the 4 tokens of the vocabulary has a vector in"),
+        ({"words": "good"}, "cannot be read: 'vectors is not a file in the archive'. An .npz file of vectors has"),
+        (
+            {"words": "good", "vectors": np.array([[{}, 1]], dtype=object)},
+            "cannot be read: Object arrays cannot be loaded",
+        ),
+    ],
+)
+def test_a_broken_npz_file_is_refused_with_a_sentence(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_vectors(packed(tmp_path, **arrays), WORDS, size=2)
+    assert sentence in str(caught.value)
+
+
+def test_an_npz_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    array, text, cut = (tmp_path / name for name in ("array.npz", "text.npz", "cut.npz"))
+    with array.open("wb") as file:
+        np.save(file, np.ones(3))
+    text.write_text("good 1 2")
+    cut.write_bytes(packed(tmp_path, words="good", vectors=np.ones((1, 2))).read_bytes()[:-40])
+    for path in (array, text, cut):
+        with pytest.raises(DataError, match=r"cannot be read: .*An \.npz file of vectors has the array `words`"):
+            read_vectors(path, WORDS, size=2)
+
+
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [

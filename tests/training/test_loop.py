@@ -229,7 +229,7 @@ def test_the_defaults_of_fit_are_those_of_the_settings() -> None:
     defaults = {
         name: parameter.default
         for name, parameter in inspect.signature(fit).parameters.items()
-        if name not in {"corpus", "objective", "observers"}
+        if name not in {"corpus", "base", "impermissible", "observers"}
     }
     settings = {**ModelSettings().model_dump(), **TrainingSettings().model_dump()}
     assert defaults == settings

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -10,14 +11,22 @@ import torch
 from torch import Tensor
 
 from heedful.config import ModelSettings, TrainingSettings
-from heedful.models.classifier import Classifier, Output
+from heedful.errors import ConfigError, InputError
+from heedful.models.classifier import AttendedUnits, Classifier, Output
 from heedful.text.corpus import Corpus
-from heedful.text.ragged import Batch, segment_sum, segments_of
+from heedful.text.ragged import Batch, offsets_of, segments_of
 from heedful.text.synthetic import binary
 from heedful.traces import Trace
 from heedful.tracing import trace
-from heedful.training.loop import fit, training_step
-from heedful.training.objectives import alignment_penalty, cross_entropy
+from heedful.training.loop import fit, train, training_step
+from heedful.training.objectives import (
+    adversary,
+    alignment_penalty,
+    conicity,
+    cross_entropy,
+    deceptive,
+    diverse,
+)
 from heedful.training.state import TrainingState
 from tests.models.test_classifier import make_batch, make_model
 from tests.models.test_hierarchical import documents_of_sentences
@@ -30,33 +39,86 @@ INSTANCES = [4, 0, 2]
 """Which rows of the split the documents are."""
 
 
-@dataclass(frozen=True)
-class Adversary:
-    """Outputs like those given and attention unlike it: mean over documents of TVD(p, q) − λ KL(α ‖ β)."""
-
-    probabilities: Tensor
-    weights: list[Tensor]
-    strength: float
-
-    def __call__(self, _model: Classifier, batch: Batch, output: Output) -> Tensor:
-        own, units = output.logits.softmax(1), output.units
-        distance = (own - self.probabilities[batch.instances].to(own)).abs().sum(1) / 2
-        given = torch.cat([self.weights[number] for number in batch.instances.tolist()]).to(own)
-        alpha = units.attention_weights
-        return (distance - self.strength * segment_sum(alpha * (alpha / given).log(), units.offsets)).mean()
+def base_of(weights: list[list[float]], probabilities: list[list[float]]) -> Trace:
+    """A trace with these weights and, whatever the weights, these probabilities."""
+    lengths = [len(row) for row in weights]
+    logits = torch.tensor(probabilities, dtype=torch.float64).log()
+    return Trace.from_arrays(
+        offsets=offsets_of(torch.tensor(lengths)),
+        attention_weights=[weight for row in weights for weight in row],
+        polarity_scores=torch.repeat_interleave(logits, torch.tensor(lengths), 0),
+        bias=torch.zeros(logits.shape[1]),
+    )
 
 
-@dataclass(frozen=True)
-class Deceiver:
-    """Cross-entropy, and −λ log of the mass outside the impermissible tokens (Pruthi et al. 2020)."""
+def output_of(weights: list[list[float]], logits: list[list[float]]) -> tuple[Output, Tensor]:
+    """An output with these attention weights, which can be differentiated, and these logits."""
+    offsets = offsets_of(torch.tensor([len(row) for row in weights]))
+    alpha = torch.tensor([weight for row in weights for weight in row], dtype=torch.float64, requires_grad=True)
+    count = len(alpha)
+    units = AttendedUnits(
+        hidden=torch.zeros(count, 1), scores=torch.zeros(count), index=torch.arange(count), offsets=offsets
+    )
+    vars(units)["attention_weights"] = alpha
+    return Output(logits=torch.tensor(logits, dtype=torch.float64), units=units), alpha
 
-    impermissible: set[int]
-    strength: float
 
-    def __call__(self, model: Classifier, batch: Batch, output: Output) -> Tensor:
-        allowed = torch.tensor([token not in self.impermissible for token in batch.tokens.tolist()])
-        mass = segment_sum(output.units.attention_weights * allowed, output.units.offsets)
-        return cross_entropy(model, batch, output) - self.strength * mass.log().mean()
+def test_an_adversary_by_hand_with_weights_of_exactly_zero() -> None:
+    """TVD of (.9, .1) and (.5, .5) is .4; KL of (½, ½, 0) from (¼, ½, ¼) is ½ log 2, and from (0, 1, 0) it is finite.
+
+    A unit without weight adds nothing and pulls nothing, wherever the zero is.
+    """
+    base = base_of([[1.0], [0.25, 0.5, 0.25], [0.0, 1.0, 0.0]], [[0.5, 0.5]] * 3)
+    output, alpha = output_of([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]], [[math.log(9), 0.0], [0.0, 0.0]])
+    batch = replace(make_batch([1, 2, 3], [4, 5, 6]), instances=torch.tensor([1, 2]))
+    loss = adversary(base, 3.0)(make_model(), batch, output)
+    assert loss.item() == pytest.approx((0.4 - 3 * 0.5 * math.log(2) + 0.0) / 2, abs=1e-14)
+    loss.backward()
+    assert alpha.grad is not None
+    expected = [-1.5 * (1 + math.log(2)), -1.5, 0.0, 0.0, -1.5, 0.0]
+    assert alpha.grad.tolist() == pytest.approx(expected, abs=1e-14)
+    output, alpha = output_of([[0.5, 0.5, 0.0]], [[0.0, 0.0]])
+    lone = replace(make_batch([4, 5, 6]), instances=torch.tensor([2]))
+    far = adversary(base, 1.0)(make_model(), lone, output)
+    assert far.item() == pytest.approx(-(0.5 * math.log(0.5 / 1e-10) + 0.5 * math.log(0.5)), abs=1e-12)
+
+
+def test_an_adversary_of_a_trace_of_other_texts_is_refused() -> None:
+    base = base_of([[1.0], [0.5, 0.5]], [[0.5, 0.5]] * 2)
+    with pytest.raises(InputError, match="taken from a trace of the same units of the same texts"):
+        adversary(base, 1.0)(make_model(), make_batch([1, 2], [3]), make_model()(make_batch([1, 2], [3])))
+
+
+def test_a_deceptive_attention_by_hand() -> None:
+    """Mass outside the tokens 2 and 5: ½, 1, and a text of nothing else, which does not count; no mass is finite."""
+    impermissible = torch.zeros(10, dtype=torch.bool)
+    impermissible[[2, 5]] = True
+    batch = replace(make_batch([1, 2, 3], [4], [2, 5]), labels=torch.tensor([0, 1, 1]))
+    output, alpha = output_of([[0.25, 0.5, 0.25], [1.0], [0.5, 0.5]], [[0.0, 0.0]] * 3)
+    loss = deceptive(impermissible, 2.0)(make_model(), batch, output)
+    assert loss.item() == pytest.approx(math.log(2) - 2 * math.log(0.5) / 3, abs=1e-14)
+    loss.backward()
+    assert alpha.grad is not None
+    assert alpha.grad.tolist() == pytest.approx([-4 / 3, 0, -4 / 3, -2 / 3, 0, 0], abs=1e-14)
+    output, _ = output_of([[0.0, 1.0, 0.0], [1.0], [0.5, 0.5]], [[0.0, 0.0]] * 3)
+    assert deceptive(impermissible, 2.0)(make_model(), batch, output).isfinite()
+
+
+def test_words_of_a_hierarchical_model_cannot_be_impermissible() -> None:
+    model = start("hierarchical", "none", "dot")[0].model
+    batch = documents_of_sentences(DOCUMENTS)
+    with pytest.raises(ConfigError, match=r"is on the attention to words; a hierarchical model's is on sentences\."):
+        deceptive(torch.ones(10, dtype=torch.bool), 1.0)(model, batch, model(batch))
+
+
+def test_conicity_by_hand() -> None:
+    """(3, 0), (0, 4) with mean (1½, 2): cosines .6 and .8. Equal directions have one, and a vector of zeros none."""
+    hidden = torch.tensor([[3.0, 0.0], [0.0, 4.0], [1.0, 2.0], [2.0, 4.0], [0.0, 0.0], [5.0, 0.0]], dtype=torch.float64)
+    found = conicity(hidden.requires_grad_(), torch.tensor([0, 2, 4, 6]))
+    assert found.tolist() == pytest.approx([0.7, 1.0, 0.5], abs=1e-12)
+    found.sum().backward()
+    assert hidden.grad is not None
+    assert hidden.grad.isfinite().all()
 
 
 def test_cross_entropy_of_two_classes_is_that_of_the_paper() -> None:
@@ -111,7 +173,7 @@ def literal_pass(parameters: dict[str, Tensor], settings: ModelSettings) -> tupl
     return logits, weights
 
 
-Literal = Callable[[list[Tensor], list[Tensor]], Tensor]
+Literal = Callable[..., Tensor]
 KINDS = [
     (structure, encoder, attention)
     for structure in ("flat", "hierarchical")
@@ -126,7 +188,8 @@ def check_step(kind: tuple[str, str, str], objective: Any, literal: Literal, lab
     leaves = {name: p.detach().clone().requires_grad_() for name, p in state.model.named_parameters()}
     batch = replace(documents_of_sentences(DOCUMENTS), labels=torch.tensor(labels), instances=torch.tensor(INSTANCES))
     loss = training_step(state, batch, settings, objective)
-    expected = literal(*literal_pass(leaves, state.model.settings))
+    known = (*literal_pass(leaves, state.model.settings), leaves)
+    expected = literal(*known[: len(signature(literal).parameters)])
     assert loss == pytest.approx(expected.item(), abs=1e-13)
     expected.backward()
     for name, parameter in state.model.named_parameters():
@@ -147,6 +210,7 @@ def test_an_objective_on_outputs_and_weights_per_instance_has_the_gradient_of_pl
     probabilities = torch.rand(5, 3, dtype=torch.float64, generator=generator).softmax(1)
     length = dict(zip(INSTANCES, sizes, strict=True))
     weights = [torch.rand(length.get(n, 1), dtype=torch.float64, generator=generator).softmax(0) for n in range(5)]
+    base = base_of([row.tolist() for row in weights], probabilities.tolist())
 
     def literal(logits: list[Tensor], alphas: list[Tensor]) -> Tensor:
         losses = []
@@ -157,7 +221,7 @@ def test_an_objective_on_outputs_and_weights_per_instance_has_the_gradient_of_pl
             losses.append(tvd - 0.7 * kl)
         return torch.stack(losses).sum() / 3
 
-    check_step(kind, Adversary(probabilities, weights, 0.7), literal, [0, 0, 0])
+    check_step(kind, adversary(base, 0.7), literal, [0, 0, 0])
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[0] == "flat"], ids="-".join)
@@ -172,7 +236,27 @@ def test_an_objective_on_the_mass_of_some_tokens_has_the_gradient_of_plain_autog
             losses.append(torch.log(torch.exp(row).sum()) - row[label] - 0.3 * torch.log(torch.as_tensor(mass)))
         return torch.stack(losses).mean()
 
-    check_step(kind, Deceiver({2, 6}, 0.3), literal, labels)
+    impermissible = torch.zeros(10, dtype=torch.bool)
+    impermissible[[2, 6]] = True
+    check_step(kind, deceptive(impermissible, 0.3), literal, labels)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[0] == "flat"], ids="-".join)
+def test_an_objective_on_the_hidden_vectors_has_the_gradient_of_plain_autograd(kind: tuple[str, str, str]) -> None:
+    labels = [2, 0, 1]
+    state, _ = start(*kind)
+
+    def literal(logits: list[Tensor], _alphas: list[Tensor], parameters: dict[str, Tensor]) -> Tensor:
+        losses = []
+        for document, label, row in zip(DOCUMENTS, labels, logits, strict=True):
+            units = [parameters["embedding"][token] for sentence in document for token in sentence]
+            hidden = encode(units, parameters, "encoder", state.model.settings.encoder)
+            mean = torch.stack(hidden).sum(0) / len(hidden)
+            cosines = [h @ mean / torch.sqrt(h @ h) / torch.sqrt(mean @ mean) for h in hidden]
+            losses.append(torch.log(torch.exp(row).sum()) - row[label] + 0.4 * sum(cosines) / len(cosines))
+        return torch.stack(losses).mean()
+
+    check_step(kind, diverse(0.4), literal, labels)
 
 
 def test_the_penalty_of_the_settings_is_added_to_any_objective() -> None:
@@ -208,15 +292,21 @@ def test_batches_say_which_instances_of_the_training_split_they_hold(corpus: Cor
 def test_an_adversary_keeps_the_outputs_and_moves_the_attention(corpus: Corpus) -> None:
     settings: dict[str, Any] = {"embedding_size": 16, "batch_size": 20, "dropout": 0.0, "learning_rate": 0.1}
     base = fit(corpus, epochs=10, **settings)
-    told = trace(base, corpus.train)
-    weights = [told.attention_weights[told.instance(number)] for number in range(len(told))]
+    told = {name: trace(base, split) for name, split in corpus.splits().items()}
 
     def moved(strength: float) -> tuple[float, float]:
         """Mean TVD of the outputs and mean KL of the attention from those of the base."""
-        objective = Adversary(told.probabilities, weights, strength)
-        found = trace(fit(corpus, seed=1, epochs=10, objective=objective, **settings), corpus.train)
-        tvd = (found.probabilities - told.probabilities).abs().sum(1).mean() / 2
-        return float(tvd), divergence(found, told)
+        model = fit(corpus, seed=1, epochs=10, objective="adversary", objective_weight=strength, base=told, **settings)
+        history = model.history
+        assert history.loc[history["kept"], "dev_objective"].item() == history["dev_objective"].min()
+        assert list(history) == ["epoch", "train_loss", "dev_loss", "dev_accuracy", "dev_objective", "kept"]
+        found, given = trace(model, corpus.dev), told["dev"]
+        tvd = float((found.probabilities - given.probabilities).abs().sum(1).mean() / 2)
+        value = history["dev_objective"].min()
+        assert value == pytest.approx(tvd - strength * divergence(found, given), abs=1e-4)
+        found = trace(model, corpus.train)
+        tvd = float((found.probabilities - told["train"].probabilities).abs().sum(1).mean() / 2)
+        return tvd, divergence(found, told["train"])
 
     (near, like), (_, unlike) = moved(0.0), moved(1.0)
     assert near < 0.1
@@ -227,3 +317,68 @@ def divergence(one: Trace, other: Trace) -> float:
     alpha, beta = one.attention_weights, other.attention_weights
     terms = alpha * (alpha / beta).log()
     return float(torch.zeros(len(one), dtype=torch.float64).index_add_(0, segments_of(one.offsets), terms).mean())
+
+
+def test_a_deceptive_attention_leaves_the_words_that_decide_and_the_outputs_stay(small_corpus: Corpus) -> None:
+    """Pruthi et al. 2020: a contextual encoder carries what the words say to those that may be attended to."""
+    assert small_corpus.planted is not None
+    polar = [token for token, group in small_corpus.planted.items() if group != "neutral"]
+    settings: dict[str, Any] = {
+        "embedding_size": 16, "hidden_size": 16, "encoder": "lstm", "score_scale": 4.0, "batch_size": 20,
+        "learning_rate": 0.1, "epochs": 10,
+    }  # fmt: skip
+    masses = []
+    for aim in ("cross_entropy", "deceptive"):
+        found = trace(fit(small_corpus, objective=aim, impermissible=polar, **settings), small_corpus.test)
+        assert found.accuracy() > 0.9
+        assert found.units is not None
+        marked = torch.tensor([word.lower() in set(polar) for word in found.units])
+        masses.append(float((found.attention_weights * marked).sum() / len(found)))
+    assert masses[0] > 0.15
+    assert masses[1] < 0.02
+
+
+def test_a_diverse_model_has_hidden_vectors_of_more_directions(corpus: Corpus) -> None:
+    settings: dict[str, Any] = {
+        "embedding_size": 8,
+        "batch_size": 20,
+        "learning_rate": 0.1,
+        "epochs": 5,
+        "encoder": "lstm",
+    }
+    cones = []
+    for weight in (0.0, 2.0):
+        model = fit(corpus, objective="diverse", objective_weight=weight, **settings)
+        units = model.own_units(corpus.test.batch(torch.arange(len(corpus.test))))
+        cones.append(conicity(units.hidden[units.index], units.offsets).mean().item())
+    assert cones[1] < cones[0] - 0.05
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"objective": "adversary"},
+            "keeps the outputs of another run and leaves its attention: name that run by settings",
+        ),
+        (
+            {"objective": "deceptive"},
+            "takes attention from impermissible tokens, and the vocabulary has none. In Python",
+        ),
+        ({"objective": "deceptive", "impermissible": ["nowhere"]}, "and the vocabulary has none"),
+        ({"objective": "wish"}, "Setting 'objective' is 'wish': input should be 'cross_entropy', "),
+        (
+            {"objective": "diverse", "objective_weight": -1.0},
+            "Setting 'objective_weight' is -1.0: input should be greater",
+        ),
+    ],
+)
+def test_an_objective_without_what_it_needs_is_refused(corpus: Corpus, settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        fit(corpus, epochs=1, **settings)
+    assert sentence in str(caught.value)
+
+
+def test_settings_that_name_an_objective_do_not_train_without_what_it_needs(corpus: Corpus) -> None:
+    with pytest.raises(ConfigError, match="The objective 'adversary' keeps the outputs of another run"):
+        train(corpus, ModelSettings(), TrainingSettings.of({"objective": "adversary"}))

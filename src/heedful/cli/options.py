@@ -54,7 +54,7 @@ DATA: dict[str, Any] = {
 MODEL: dict[str, Any] = {
     "structure": _option(str, "flat or hierarchical: attention to words, or to sentences too."),
     "attention": _option(str, "dot or additive."),
-    "encoder": _option(str, "none, affine, lstm, gru or conv."),
+    "encoder": _option(str, "none, affine, tanh, lstm, gru or conv."),
     "score_scale": _option(float, "λ, the divisor of the attention scores.", "--score-scale"),
     "epochs": _option(int, "Passes over the training split."),
     "seed": _option(int, "Draws parameters, order and dropout."),
@@ -95,7 +95,7 @@ def _settings(given: dict[str, Any]) -> "RunSettings":
     config = given.get("config")
     base = RunSettings.read(config) if config else RunSettings()
     values = base.model_dump(mode="json")
-    for group in values:
+    for group in values.keys() - {"base"}:
         wanted = set(values[group]) - ({"seed"} if group == "data" else set())  # --seed is the training's
         values[group] |= {name: given[name] for name in wanted if given.get(name) is not None}
     return RunSettings.of(values).override(given.get("changes") or ())

@@ -2,6 +2,8 @@
 
     e_j embedding  →  h_j = encoder(e)_j  →  a_j = score(h_j) / λ  →  α = softmax(a)  →  h = Σ α_j h_j  →  logits = W h
 
+Other normalisers may take the place of the softmax (`heedful.attention.normalisers`).
+
 Two classes have one output s and the logits (0, s), so that cross-entropy is the paper's log(1 + exp(−y s)).
 """
 
@@ -18,14 +20,23 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.attention.normalisers import NORMALISERS
 from heedful.config import ModelSettings
 from heedful.errors import InputError
 from heedful.models.interface import Interface as Interface
-from heedful.models.kernels import distinct_tokens, drop, gather_rows, pool_attention
-from heedful.models.layers import ATTENTIONS, ENCODERS, AffineEncoder, Attention, Encoder, uniform
+from heedful.models.kernels import distinct_tokens, drop, gather_rows, pool_attention, pool_weighted
+from heedful.models.layers import (
+    ATTENTIONS,
+    AdditiveAttention,
+    AffineEncoder,
+    Attention,
+    Encoder,
+    make_encoder,
+    uniform,
+)
 from heedful.notebook import counted, listed, pairs, panel
 from heedful.text.corpus import Split
-from heedful.text.ragged import Batch, in_order, lengths_of, positions_of, segment_softmax, segments_of
+from heedful.text.ragged import Batch, in_order, lengths_of, positions_of, segments_of
 from heedful.text.vectors import Vectors
 from heedful.traces import Trace
 
@@ -45,7 +56,9 @@ class AttendedUnits:
     index: Int[Tensor, " units"]
     offsets: Int[Tensor, " bounds"]
     imposed: Float[Tensor, " units"] | None = None
-    """Scores from elsewhere, which take the place of the attention's own and do not learn."""
+    """Scores from elsewhere, which take the place of the attention's own and do not learn; weights are their softmax,
+    whatever the normaliser."""
+    normaliser: str = "softmax"
 
     @property
     def attention_scores(self) -> Float[Tensor, " units"]:
@@ -54,15 +67,29 @@ class AttendedUnits:
 
     @cached_property
     def attention_weights(self) -> Float[Tensor, " units"]:
-        """α = softmax(a) within each document."""
-        return segment_softmax(self.attention_scores, self.offsets)
+        """α = softmax(a) within each document, or what another normaliser makes of a."""
+        normalise = NORMALISERS["softmax" if self.imposed is not None else self.normaliser]
+        return normalise(self.attention_scores, self.offsets)
+
+    @property
+    def softmax_scores(self) -> Float[Tensor, " units"]:
+        """Scores whose softmax are the weights: a, or for another normaliser log α, −∞ where α is zero, so raised in
+        each document that the unit with the largest score keeps it."""
+        scores = self.attention_scores
+        if self.imposed is not None or self.normaliser == "softmax":
+            return scores
+        logs = self.attention_weights.log()
+        tops = (torch.segment_reduce(values, "max", offsets=self.offsets) for values in (scores, logs))
+        return logs + torch.sub(*tops)[segments_of(self.offsets)]
 
     def pooled(self) -> Float[Tensor, "documents hidden"]:
         """h = Σ α_j h_j of each document."""
-        if self.imposed is None:
+        if self.imposed is not None:
+            each = torch.arange(len(self.index), device=self.index.device)
+            return pool_attention(self.hidden[self.index], self.imposed, each, self.offsets)
+        if self.normaliser == "softmax":
             return pool_attention(self.hidden, self.scores, self.index, self.offsets)
-        each = torch.arange(len(self.index), device=self.index.device)
-        return pool_attention(self.hidden[self.index], self.imposed, each, self.offsets)
+        return pool_weighted(self.hidden, self.attention_weights, self.index, self.offsets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,22 +175,23 @@ class Classifier(nn.Module, ABC):
         """a of another trace or of the frozen initial model, log α of uniform weights, none where they are learned."""
         kind = self.settings.attention_weights
         if weights is not None:
-            return _scores_of(weights, batch.instances, offsets)
+            return weights.attention_scores[positions_in(weights, batch.instances, offsets)].to(offsets.device)
         if kind == "given":
             raise InputError("This model was trained with attention weights from elsewhere: give those of these texts.")
         if kind == "uniform":
             return -lengths_of(offsets).double().log()[segments_of(offsets)]
-        return None if self.initial is None else self.initial.own_units(batch).attention_scores
+        return None if self.initial is None else self.initial.own_units(batch).softmax_scores
 
     def unit_scores(
         self, batch: Batch, *, weights: Trace | None = None
     ) -> tuple[Float[Tensor, " units"], Float[Tensor, "units classes"]]:
         """Attention score a_j and polarity scores z_j of every unit of the final attention, without dropout.
 
-        Equal tokens have equal scores, to the last bit, where no encoder sees their neighbours.
+        The softmax of the scores are the weights, whatever the normaliser. Equal tokens have equal scores, to the last
+        bit, where no encoder sees their neighbours.
         """
         units = self.units(batch, weights=weights)
-        return units.attention_scores, self.class_scores(units.hidden)[units.index]
+        return units.softmax_scores, self.class_scores(units.hidden)[units.index]
 
     def class_scores(self, vectors: Float[Tensor, "units hidden"]) -> Float[Tensor, "units classes"]:
         """Wᵀh per class: the logits of a document vector but for the bias, the polarity scores of a hidden vector."""
@@ -177,15 +205,22 @@ class Classifier(nn.Module, ABC):
         return F.pad(self.readout_bias, (1, 0)) if self.classes == 2 else self.readout_bias
 
     def alignment(self) -> Float[Tensor, " outputs"]:
-        """VᵀW for each output; for the affine encoder V'ᵀW' with V' = MᵀV and W' = MᵀW (supplement D)."""
-        context, readout = self.attention.context_vector, self.readout_weight
+        """VᵀW for each output; for the affine encoder V'ᵀW' with V' = MᵀV and W' = MᵀW (supplement D).
+
+        For additive attention of a size of its own NᵀV takes the place of V, with N its tanh layer: the direction in
+        which the score grows at h = 0.
+        """
+        context: Tensor = self.attention.context_vector
+        readout = self.readout_weight
+        if self.settings.context_size is not None and isinstance(self.attention, AdditiveAttention):
+            context = self.attention.projection.T @ context
         if isinstance(self.encoder, AffineEncoder):
             projection = self.encoder.projection
             return (readout @ projection) @ (projection.T @ context)
         return readout @ context
 
     def _level(self, size: int, generator: torch.Generator) -> tuple[Encoder, Attention]:
-        encoder = ENCODERS[self.settings.encoder](size, self.settings.hidden_size, generator)
+        encoder = make_encoder(size, self.settings, generator)
         return encoder, ATTENTIONS[self.settings.attention](encoder.size, self.settings, generator)
 
     def _embed(
@@ -197,6 +232,21 @@ class Classifier(nn.Module, ABC):
         if apart or (generator is not None and self.settings.dropout_mask == "occurrence"):
             embedded, index = embedded[index], torch.arange(len(index), device=index.device)
         return drop(embedded, self.settings.dropout, generator), index
+
+    def _attended(
+        self,
+        encoder: Encoder,
+        attention: Attention,
+        vectors: Float[Tensor, "rows features"],
+        index: Int[Tensor, " units"],
+        offsets: Int[Tensor, " bounds"],
+    ) -> AttendedUnits:
+        """One level: the vectors encoded, and how much attention each asks for."""
+        hidden = encoder(vectors, offsets)
+        normaliser = self.settings.normaliser
+        return AttendedUnits(
+            hidden=hidden, scores=attention(hidden), index=index, offsets=offsets, normaliser=normaliser
+        )
 
     def predict(self, texts: Split | Iterable[str], *, weights: Trace | None = None) -> list[str]:
         """The name of the most probable class of each text, in their order; of equal classes the first.
@@ -268,8 +318,9 @@ class Classifier(nn.Module, ABC):
         }
 
     def _imposed(self) -> str:
-        kind = self.settings.attention_weights
-        return "" if kind == "learned" else f", {kind} weights"
+        kind, normaliser = self.settings.attention_weights, self.settings.normaliser
+        own = "" if normaliser == "softmax" else f", {normaliser}"
+        return own if kind == "learned" else f"{own}, {kind} weights"
 
 
 class FlatClassifier(Classifier):
@@ -282,8 +333,7 @@ class FlatClassifier(Classifier):
 
     def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         embedded, index = self._embed(batch, generator, apart=self.contextual)
-        hidden = self.encoder(embedded, batch.offsets)
-        return AttendedUnits(hidden=hidden, scores=self.attention(hidden), index=index, offsets=batch.offsets)
+        return self._attended(self.encoder, self.attention, embedded, index, batch.offsets)
 
 
 class HierarchicalClassifier(Classifier):
@@ -298,31 +348,27 @@ class HierarchicalClassifier(Classifier):
     def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         sentences = drop(self.word_units(batch, generator).pooled(), self.settings.sentence_dropout, generator)
         assert batch.sentences is not None
-        hidden = self.encoder(sentences, batch.sentences.offsets)
-        index = torch.arange(len(hidden), device=hidden.device)
-        return AttendedUnits(hidden=hidden, scores=self.attention(hidden), index=index, offsets=batch.sentences.offsets)
+        index = torch.arange(len(sentences), device=sentences.device)
+        return self._attended(self.encoder, self.attention, sentences, index, batch.sentences.offsets)
 
     def word_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         """The words of every sentence: the units of the first attention."""
         assert batch.sentences is not None, "a hierarchical model needs batches with sentences"
         embedded, index = self._embed(batch, generator, apart=self.word_encoder.contextual)
-        hidden = self.word_encoder(embedded, batch.sentences.bounds)
-        return AttendedUnits(
-            hidden=hidden, scores=self.word_attention(hidden), index=index, offsets=batch.sentences.bounds
-        )
+        return self._attended(self.word_encoder, self.word_attention, embedded, index, batch.sentences.bounds)
 
 
-def _scores_of(
+def positions_in(
     trace: Trace, instances: Int[Tensor, " documents"], offsets: Int[Tensor, " bounds"]
-) -> Float[Tensor, " units"]:
-    """The attention scores of some instances of a trace, whose units begin at these offsets."""
+) -> Int[Tensor, " units"]:
+    """Where in a trace the units of some of its instances lie; refused unless they begin at these offsets."""
     rows = instances.cpu()
     if int(rows.max()) >= len(trace) or not torch.equal(trace.lengths[rows], lengths_of(offsets).cpu()):
         raise InputError(
             f"Weights are taken from a trace of the same units of the same texts; this one is {trace!r}. Trace the "
             "texts that are read here with the model whose weights are wanted."
         )
-    return trace.attention_scores[positions_of(trace.offsets, rows)].to(offsets.device)
+    return positions_of(trace.offsets, rows)
 
 
 def make_classifier(

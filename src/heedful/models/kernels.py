@@ -107,7 +107,16 @@ def pool_by_operations(
     offsets: Int[Tensor, " bounds"],
 ) -> Float[Tensor, "documents features"]:
     """`pool_attention` by tensor operations and autograd alone, for what the compiled loops do not run on."""
-    weights = segment_softmax(scores[index], offsets)
+    return pool_weighted(hidden, segment_softmax(scores[index], offsets), index, offsets)
+
+
+def pool_weighted(
+    hidden: Float[Tensor, "distinct features"],
+    weights: Float[Tensor, " units"],
+    index: Int[Tensor, " units"],
+    offsets: Int[Tensor, " bounds"],
+) -> Float[Tensor, "documents features"]:
+    """Σ_j α_j h_j of each document for weights of any making."""
     return F.embedding_bag(index, hidden, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True)
 
 

@@ -1,6 +1,6 @@
 """Between the embeddings and the pooled vector: encoders, and attentions that score what they give."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -50,6 +50,22 @@ class AffineEncoder(Encoder):
         self, embedded: Float[Tensor, "units features"], _offsets: Int[Tensor, " bounds"]
     ) -> Float[Tensor, "units hidden"]:
         return embedded @ self.projection.T
+
+
+class TanhEncoder(Encoder):
+    """h_j = tanh(M e_j + c), each token by itself: "average" of Jain & Wallace 2019, the diagnostic network of
+    Wiegreffe & Pinter 2019."""
+
+    def __init__(self, embedding_size: int, hidden_size: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.size = hidden_size
+        self.projection = nn.Parameter(uniform((hidden_size, embedding_size), embedding_size**-0.5, generator))
+        self.bias = nn.Parameter(torch.zeros(hidden_size))
+
+    def forward(
+        self, embedded: Float[Tensor, "units features"], _offsets: Int[Tensor, " bounds"]
+    ) -> Float[Tensor, "units hidden"]:
+        return torch.addmm(self.bias, embedded, self.projection.T).tanh()
 
 
 class RecurrentEncoder(Encoder):
@@ -121,21 +137,24 @@ class GRUEncoder(RecurrentEncoder):
 
 
 class ConvEncoder(Encoder):
-    """h_j = ReLU of convolutions over three and over five tokens centred on j, half of the hidden size each.
+    """h_j = ReLU of convolutions over windows of tokens centred on j, an equal part of the hidden size for each width.
 
-    The conv models of Serrano & Smith 2019. The documents of a batch lie on one line with zeros between them, so that
-    one convolution serves all and no document is padded to the length of another.
+    Three and five tokens in the conv models of Serrano & Smith 2019; one, three, five and seven in those of Jain &
+    Wallace 2019. The documents of a batch lie on one line with zeros between them, so that one convolution serves all
+    and no document is padded to the length of another.
     """
 
     contextual = True
-    widths = (3, 5)
 
-    def __init__(self, embedding_size: int, hidden_size: int, generator: torch.Generator) -> None:
+    def __init__(
+        self, embedding_size: int, hidden_size: int, generator: torch.Generator, widths: Sequence[int] = (3, 5)
+    ) -> None:
         super().__init__()
-        half = max(1, hidden_size // 2)
-        self.size = half * len(self.widths)
-        self.convolutions = nn.ModuleList(nn.Conv1d(embedding_size, half, w, padding="same") for w in self.widths)
-        for width, convolution in zip(self.widths, self.convolutions, strict=True):
+        part = max(1, hidden_size // len(widths))
+        self.widths = tuple(widths)
+        self.size = part * len(widths)
+        self.convolutions = nn.ModuleList(nn.Conv1d(embedding_size, part, w, padding="same") for w in widths)
+        for width, convolution in zip(widths, self.convolutions, strict=True):
             _draw_parameters(convolution, (embedding_size * width) ** -0.5, generator)
 
     def forward(
@@ -169,10 +188,18 @@ def _by_time(
 ENCODERS: Mapping[str, Callable[[int, int, torch.Generator], Encoder]] = {
     "none": NoEncoder,
     "affine": AffineEncoder,
+    "tanh": TanhEncoder,
     "lstm": LSTMEncoder,
     "gru": GRUEncoder,
     "conv": ConvEncoder,
 }
+
+
+def make_encoder(size: int, settings: ModelSettings, generator: torch.Generator) -> Encoder:
+    """The encoder that the settings name, for embeddings of this size."""
+    if settings.encoder == "conv":
+        return ConvEncoder(size, settings.hidden_size, generator, settings.widths)
+    return ENCODERS[settings.encoder](size, settings.hidden_size, generator)
 
 
 def dot_scores(
@@ -214,14 +241,15 @@ class DotAttention(Attention):
 
 
 class AdditiveAttention(Attention):
-    """A tanh layer of the same size before the dot product."""
+    """A tanh layer before the dot product, of the size of the hidden vectors unless the settings give it its own."""
 
     def __init__(self, size: int, settings: ModelSettings, generator: torch.Generator) -> None:
         super().__init__()
         self.score_scale = settings.score_scale
-        self.projection = nn.Parameter(uniform((size, size), size**-0.5, generator))
-        self.context_vector = nn.Parameter(torch.randn(size, generator=generator) * settings.context_deviation)
-        self.bias = nn.Parameter(torch.zeros(size)) if settings.attention_bias else None
+        own = settings.context_size or size
+        self.projection = nn.Parameter(uniform((own, size), size**-0.5, generator))
+        self.context_vector = nn.Parameter(torch.randn(own, generator=generator) * settings.context_deviation)
+        self.bias = nn.Parameter(torch.zeros(own)) if settings.attention_bias else None
 
     def forward(self, hidden: Float[Tensor, "units features"]) -> Float[Tensor, " units"]:
         return additive_scores(hidden, self.projection, self.context_vector, self.score_scale, self.bias)

@@ -151,6 +151,12 @@ def parameters_of(model: Classifier) -> Parameters:
         )
     if model.settings.attention_bias or model.settings.readout_bias:
         raise InputError("Flow terms are those of Sun & Lu 2020, whose models have no biases; this one has.")
+    if model.settings.encoder == "tanh" or model.settings.context_size or model.settings.normaliser != "softmax":
+        raise InputError(
+            "Flow terms are those of Sun & Lu 2020: encoder 'none' or 'affine', attention of the hidden size, softmax; "
+            f"this model has the encoder '{model.settings.encoder}', the context size "
+            f"{model.settings.context_size or model.encoder.size} and {model.settings.normaliser}."
+        )
     if model.settings.attention_weights != "learned":
         raise InputError(
             f"Flow terms are those of learned attention; this model's is {model.settings.attention_weights}."

@@ -147,7 +147,7 @@ def _fitting(most: int, jobs: Sequence[Job], corpora: Corpora) -> int:
     needed = []
     for job in jobs:  # contextual encoders are traced on the training split too, for the local scores of words
         facts = corpora[job.settings.data]
-        traced = facts["held_out_units" if job.settings.model.encoder in {"none", "affine"} else "units"]
+        traced = facts["held_out_units" if job.settings.model.encoder in {"none", "affine", "tanh"} else "units"]
         needed.append(worker_bytes(job.settings, vocabulary=facts["vocabulary"], traced_units=traced))
     return fitting_workers(min(most, len(jobs)), max(needed), available_bytes())
 

@@ -97,7 +97,8 @@ class Plan:
     def varied(self) -> tuple[str, ...]:
         """The dotted names of the settings that differ between runs, in the order of the settings."""
         flat = [flatten(settings.model_dump(mode="json")) for settings in self.runs]
-        return tuple(name for name in flat[0] if len({repr(values[name]) for values in flat}) > 1)
+        names = dict.fromkeys(name for values in flat for name in values)  # runs without a base have fewer
+        return tuple(name for name in names if len({repr(values.get(name)) for values in flat}) > 1)
 
 
 def _lists(grid: Mapping[str, Any]) -> dict[str, Sequence[Any]]:

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -153,16 +154,59 @@ def _write(learn: Callable[[], tuple[Tensor, Tensor]], path: Path) -> None:
 
 
 def read_vectors(path: Path, vocabulary: Vocabulary, *, size: int) -> Vectors:
-    """The vectors of the vocabulary's tokens in a GloVe text file, plain or .gz; of a repeated word the first.
+    """The vectors of the vocabulary's tokens in a GloVe file, text (plain or .gz) or .npz; of a repeated word the
+    first.
 
-    Every line is a word and `size` numbers, with single spaces between them; a first line with the number of words and
-    the dimension, as word2vec and fastText write it, is passed over.
+    Every line of a text file is a word and `size` numbers, with single spaces between them; a first line with the
+    number of words and the dimension, as word2vec and fastText write it, is passed over. An .npz file has the array
+    `words`, one text with a word on each line, and the array `vectors`, [words, size].
     """
     if not path.is_file():
         raise DataError(
             f"There is no file '{path}' of word vectors. model.vectors is 'random', 'word2vec' or the path of a GloVe "
-            "text file (word v1 v2 …, plain or .gz)."
+            "text file (word v1 v2 …, plain or .gz) or .npz file (words, vectors)."
         )
+    vectors = (_packed_vectors if path.suffix == ".npz" else _listed_vectors)(path, vocabulary, size)
+    if not vectors:
+        raise DataError(
+            f"None of the {len(vocabulary):,} tokens of the vocabulary has a vector in '{path}'. "
+            "Is it a file for this language, and are its words lower-case as the tokens are?"
+        )
+    rows = torch.tensor(sorted(vectors))
+    values = torch.from_numpy(np.stack([vectors[number] for number in rows.tolist()]))
+    return Vectors(source=path.name, rows=rows, values=values, tokens=len(vocabulary))
+
+
+def _packed_vectors(path: Path, vocabulary: Vocabulary, size: int) -> dict[int, NDArray[np.float32]]:
+    """Of an .npz file, by the numbers of their tokens. Loading runs no code."""
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            words, values = str(file["words"]).split("\n"), file["vectors"]
+    except (OSError, TypeError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+        raise DataError(
+            f"The word vectors '{path}' cannot be read: {error}. An .npz file of vectors has the array `words`, one "
+            "text with a word on each line, and the array `vectors`, [words, dimension]."
+        ) from error
+    if values.ndim != 2 or values.dtype.kind != "f" or len(values) != len(words):
+        raise DataError(
+            f"The word vectors '{path}' have {len(words):,} words and an array of {values.dtype} of shape "
+            f"{list(values.shape)}; expected numbers with a row for each word."
+        )
+    if values.shape[1] != size:
+        raise _wrong_size(f"Every row of the word vectors '{path}'", values.shape[1], size)
+    places: dict[int, int] = {}
+    for place, word in enumerate(words):
+        if word in vocabulary.numbers:
+            places.setdefault(vocabulary.numbers[word], place)
+    found = {number: values[place].astype(np.float32) for number, place in places.items()}
+    strange = next((words[places[number]] for number, row in found.items() if not np.isfinite(row).all()), None)
+    if strange is not None:
+        raise DataError(f"The vector of '{strange}' in '{path}' holds a number that is not finite.")
+    return found
+
+
+def _listed_vectors(path: Path, vocabulary: Vocabulary, size: int) -> dict[int, NDArray[np.float32]]:
+    """Of a text file, by the numbers of their tokens."""
     vectors: dict[int, NDArray[np.float32]] = {}
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -176,14 +220,7 @@ def read_vectors(path: Path, vocabulary: Vocabulary, *, size: int) -> Vectors:
                     vectors[number] = _floats(numbers, where)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"The word vectors '{path}' cannot be read: {error}.") from error
-    if not vectors:
-        raise DataError(
-            f"None of the {len(vocabulary):,} tokens of the vocabulary has a vector in '{path}'. "
-            "Is it a file for this language, and are its words lower-case as the tokens are?"
-        )
-    rows = torch.tensor(sorted(vectors))
-    values = torch.from_numpy(np.stack([vectors[number] for number in rows.tolist()]))
-    return Vectors(source=path.name, rows=rows, values=values, tokens=len(vocabulary))
+    return vectors
 
 
 def _is_header(line: bytes, where: str, size: int) -> bool:

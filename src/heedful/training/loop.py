@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from heedful.text.ragged import Batch, bucketed, shuffled
 from heedful.text.vectors import Vectors, initial_vectors
 from heedful.traces import Trace
 from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone
-from heedful.training.objectives import Objective, alignment_penalty, cross_entropy, evaluate
-from heedful.training.optimizers import clip_gradients, make_dense
+from heedful.training.objectives import Aim, Objective, alignment_penalty, cross_entropy, evaluate, make_aim
+from heedful.training.optimizers import clip_gradients, make_dense, needs_dense
 from heedful.training.state import TrainingState
 
 CHECKPOINT_SECONDS = 10.0
@@ -35,10 +35,13 @@ def fit(
     structure: str = "flat",
     attention: str = "dot",
     attention_weights: str | Mapping[str, Trace] = "learned",
+    normaliser: str = "softmax",
     encoder: str = "none",
+    widths: Sequence[int] = (3, 5),
     score_scale: float = 10.0,
     embedding_size: int = 100,
     hidden_size: int = 100,
+    context_size: int | None = None,
     dropout: float = 0.5,
     document_dropout: float | None = None,
     sentence_dropout: float = 0.0,
@@ -51,9 +54,11 @@ def fit(
     context_deviation: float = 1.0,
     readout_range: float | None = None,
     optimizer: str = "adagrad",
+    amsgrad: bool = False,
     learning_rate: float = 0.02,
     learning_rate_decay: float = 0.001,
     weight_decay: float = 0.0,
+    decayed: str = "layers",
     alignment_penalty: float = 0.0,
     batch_size: int = 100,
     epochs: int = 40,
@@ -64,7 +69,10 @@ def fit(
     seed: int = 0,
     threads: int = 1,
     device: str = "cpu",
-    objective: Objective = cross_entropy,
+    objective: str | Objective = "cross_entropy",
+    objective_weight: float = 1.0,
+    base: Mapping[str, Trace] | None = None,
+    impermissible: Collection[str] = (),
     observers: Sequence[Observer] = (),
 ) -> Classifier:
     """Train a classifier with attention; returns it as it was after the epoch with the best dev accuracy.
@@ -75,22 +83,27 @@ def fit(
     additive attention, the encoder gru, conv or none, and both biases. The same corpus and settings give the same bits.
 
     The result reads text (`model.predict`, `model.predict_proba`), and `model.history` is a table with a row per epoch:
-    epoch, train_loss, dev_loss, dev_accuracy, kept (true of the epoch that the model is of).
+    epoch, train_loss, dev_loss, dev_accuracy (of an adversary also dev_objective), kept (true of the epoch that the
+    model is of).
 
     What it learns from
         corpus: labelled texts, from `heedful.load_corpus`; the train split is learned, the dev split picks the epoch.
         vectors: of the tokens at first: "random" draws them, "word2vec" learns them from the training texts, anything
-            else is the path of a GloVe file.
+            else is the path of a GloVe file, as text or .npz.
 
     The model
         structure: "flat" attends to the words of a text, "hierarchical" to those of each sentence, then to sentences.
         attention: "dot" scores a = hᵀV/λ, "additive" a = tanh(M h)ᵀV/λ.
         attention_weights: "learned"; "uniform", all alike; "frozen", as the first values give them, however the rest is
             trained; or those of another model, its traces {"train": …, "dev": …} of both splits.
-        encoder: "none" h = e, "affine" h = M e; "lstm", "gru" and "conv" also see a word's neighbours.
+        normaliser: what makes weights of scores: "softmax", or "sparsemax" and "entmax15", which give most words none.
+        encoder: "none" h = e, "affine" h = M e, "tanh" h = tanh(M e + c); "lstm", "gru" and "conv" also see a word's
+            neighbours.
+        widths: of the windows of "conv", in words; each has an equal part of the hidden size.
         score_scale: λ, a divisor; 10 is √d for the default size and keeps scores of order one.
         embedding_size: d, the numbers per word.
         hidden_size: the numbers per hidden vector, half of them in each direction of an lstm or gru; "none" has d.
+        context_size: the numbers of the tanh layer of additive attention; None is as many as a hidden vector has.
         attention_bias: whether the tanh layer of additive attention has a bias; by default it has none.
         readout_bias: whether the readout has a bias b; by default it has none.
 
@@ -108,10 +121,19 @@ def fit(
 
     How it learns
         optimizer: "adagrad", "sgd" or "adam".
+        amsgrad: whether Adam divides by the largest second moment so far (Reddi et al. 2018).
         learning_rate: of the first step.
         learning_rate_decay: the rate of step t is learning_rate / (1 + decay · t).
-        weight_decay: on the weights of the encoder and of additive attention; 0 is none.
-        objective: the loss, a function of model, batch and output (`heedful.training.objectives`); cross-entropy.
+        weight_decay: how fast weights decay; 0 is not at all.
+        decayed: "layers" decays the weights of the encoder and of additive attention, "all but attention" all others.
+        objective: the loss: "cross_entropy"; "adversary", the outputs of another model with another attention, whose
+            smallest value on dev picks the epoch (Wiegreffe & Pinter 2019); "deceptive", cross-entropy with attention
+            kept from some words (Pruthi et al. 2020); "diverse", cross-entropy with hidden vectors kept from pointing
+            the same way (Mohankumar et al. 2020); or a function of model, batch and output
+            (`heedful.training.objectives`).
+        objective_weight: λ, what the attention or the hidden vectors count beside the outputs in those three.
+        base: of "adversary", the traces {"train": …, "dev": …} of the other model.
+        impermissible: of "deceptive", the words.
         alignment_penalty: c of the penalty c·|VᵀW|, which keeps V and W at right angles; 0 is none.
         batch_size: texts per step.
         epochs: passes over the training split, at most.
@@ -138,13 +160,15 @@ def fit(
     >>> list(model.history)
     ['epoch', 'train_loss', 'dev_loss', 'dev_accuracy', 'kept']
     """
-    given: dict[str, Any] = dict(locals())
+    given: dict[str, Any] = dict(locals()) | ({"objective": "cross_entropy"} if callable(objective) else {})
     weights = None
     if isinstance(attention_weights, Mapping):
         weights, given["attention_weights"] = attention_weights, "given"
     model = ModelSettings.of({name: given[name] for name in ModelSettings.model_fields})
     training = TrainingSettings.of({name: given[name] for name in TrainingSettings.model_fields})
-    return train(corpus, model, training, weights=weights, objective=objective, observers=observers)
+    words = torch.tensor([token in impermissible for token in corpus.vocabulary.tokens])
+    aim = Aim(train=objective) if callable(objective) else make_aim(training, base=base, impermissible=words)
+    return train(corpus, model, training, weights=weights, aim=aim, observers=observers)
 
 
 def train(
@@ -153,20 +177,21 @@ def train(
     training: TrainingSettings,
     *,
     weights: Mapping[str, Trace] | None = None,
-    objective: Objective = cross_entropy,
+    aim: Aim | None = None,
     vectors: Vectors | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: Path | None = None,
 ) -> Classifier:
     """`fit` with settings as values; with a checkpoint path, an interrupted training goes on where it was.
 
-    Initial vectors that the settings ask for are made here unless they are given.
+    Initial vectors and the aim that the settings ask for are made here unless they are given.
     """
-    given = weights or {}
+    given, wanted = weights or {}, aim or make_aim(training)
     if model.attention_weights == "given" and not {"train", "dev"} <= set(given):
         raise ConfigError(
             "Given attention weights are traces of both splits that training reads; give them in Python, "
-            'heedful.fit(corpus, attention_weights={"train": …, "dev": …}).'
+            'heedful.fit(corpus, attention_weights={"train": …, "dev": …}), or name the run that they are of by '
+            "settings, such as base.model.encoder=lstm."
         )
     interface = Interface(vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names)
     first = vectors or initial_vectors(corpus, model.vectors, size=model.embedding_size, seed=training.seed)
@@ -177,9 +202,10 @@ def train(
             state.restore(checkpoint)
         saved = time.monotonic()
         while not _finished(state, training):
-            loss = _run_epoch(state, corpus.train, training, objective, given.get("train"), observers)
-            dev = evaluate(state.model, corpus.dev, given.get("dev"))
+            loss = _run_epoch(state, corpus.train, training, wanted.train, given.get("train"), observers)
+            dev = evaluate(state.model, corpus.dev, given.get("dev"), wanted.dev)
             row = {"epoch": state.epoch, "train_loss": loss, "dev_loss": dev.loss, "dev_accuracy": dev.accuracy}
+            row |= {} if dev.objective is None else {"dev_objective": dev.objective}
             state.rows.append(row)
             done = EpochDone(
                 epoch=state.epoch,
@@ -254,7 +280,7 @@ def training_step(
             parameter.grad._coalesced_(True)  # its rows are distinct; autograd forgets it, and summing again costs
     if training.clip is not None:
         clip_gradients(state.model, training.clip)
-    if training.optimizer == "adam":
+    if needs_dense(training):
         make_dense(state.model)
     rate = training.learning_rate / (1 + training.learning_rate_decay * state.step)
     rate /= 2 ** state.halvings(training.plateau)

@@ -77,9 +77,14 @@ def _update_all(values: Tensor, gradient: Tensor, sums: Tensor, group: dict[str,
 
 
 def make_optimizer(model: Classifier, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """The optimiser, with weight decay on the parts the paper regularises: affine, LSTM and additive weights."""
+    """The optimiser, with weight decay on the layers (encoder and additive weights, as Sun & Lu 2020), or on everything
+    but attention, embeddings included (Jain & Wallace 2019)."""
     learned = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    decays = {name: "encoder" in name or name.endswith("projection") for name, _ in learned}
+    layers = settings.decayed == "layers"
+    decays = {
+        name: "encoder" in name or name.endswith("projection") if layers else "attention" not in name
+        for name, _ in learned
+    }
     groups: list[dict[str, Any]] = [
         {"params": [p for name, p in learned if not decays[name]]},
         {"params": [p for name, p in learned if decays[name]], "weight_decay": settings.weight_decay},
@@ -89,11 +94,17 @@ def make_optimizer(model: Classifier, settings: TrainingSettings) -> torch.optim
         return RowAdagrad(groups, lr=settings.learning_rate)
     if settings.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=settings.learning_rate)
-    return torch.optim.Adam(groups, lr=settings.learning_rate, fused=settings.device == "cpu")
+    fused = settings.device == "cpu"
+    return torch.optim.Adam(groups, lr=settings.learning_rate, amsgrad=settings.amsgrad, fused=fused)
+
+
+def needs_dense(settings: TrainingSettings) -> bool:
+    """Whether rows of the embedding table that a batch did not use change too: moments and weights decay every step."""
+    return settings.optimizer == "adam" or (settings.weight_decay > 0 and settings.decayed == "all but attention")
 
 
 def make_dense(model: nn.Module) -> None:
-    """Turn sparse gradients into dense ones, for Adam: its moments decay in every step, used rows or not."""
+    """Turn sparse gradients into dense ones."""
     for parameter in model.parameters():
         if parameter.grad is not None and parameter.grad.is_sparse:
             parameter.grad = parameter.grad.to_dense()

@@ -33,11 +33,15 @@ def generator(seed: int, stream: str, device: str = "cpu") -> torch.Generator:
 def best_epoch(rows: Sequence[Mapping[str, Any]], ties: str) -> int:
     """The epoch with the largest dev accuracy; of equals that with the smallest dev loss (`ties` "loss"), or the first.
 
+    Where training has a dev objective, the epoch with its smallest value, of equals the first.
+
     On data with one large class the first epochs, which only ever say that class, may equal later ones in accuracy;
     the loss tells them apart. Differs from the papers, which keep the first.
     """
 
     def merit(row: Mapping[str, Any]) -> tuple[float, float]:
+        if "dev_objective" in row:
+            return -row["dev_objective"], 0.0
         loss = row["dev_loss"] if ties == "loss" else 0.0
         return row["dev_accuracy"], -math.inf if math.isnan(loss) else -loss
 
