@@ -104,7 +104,7 @@ class ModelSettings(Settings):
     dropout_mask: Literal["token", "occurrence"] = "token"  # one mask per distinct token of a batch, or per occurrence
     embedding_range: float = Field(0.1, gt=0)  # uniform in ±
     vectors: str = (
-        "random"  # of the tokens at first: drawn, "word2vec" of the training text, or the path of a GloVe file
+        "random"  # of the tokens at first: drawn; word2vec of the training text; glove of the data folder; a file
     )
     context_deviation: float = Field(1.0, gt=0)  # V ~ N(0, ·²): the norm matters for how fast attention develops
     readout_range: float | None = Field(None, gt=0)  # W uniform in ±; None is 1/√d

@@ -340,3 +340,22 @@ def test_a_run_with_drawn_vectors_says_nothing_of_them(tmp_path: Path, small_cor
     done = run(RunSettings().change(small), Store(tmp_path), corpus=small_corpus)
     assert "vectors" not in done.metrics
     assert not (tmp_path / ".vectors").exists()
+
+
+def test_glove_is_looked_for_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
+    corpus = pairs(count=20)
+    with pytest.raises(DataError) as refused:
+        initial_vectors(corpus, "glove", size=2, seed=0)
+    assert str(refused.value) == (
+        f"There are no GloVe vectors of 2 numbers in '{tmp_path}'. Put one of glove.6B.2d.txt, glove.6B.2d.txt.gz, "
+        "glove6B2d_subset_f16.npz there (the folder is $HEEDFUL_DATA), or name a file."
+    )
+    file_of(tmp_path, "sea 1 2", "oven 3 4", name="glove.6B.2d.txt.gz")
+    found = initial_vectors(corpus, "glove", size=2, seed=0)
+    assert found is not None
+    tokens = corpus.vocabulary.tokens
+    assert {tokens[row]: value for row, value in zip(found.rows.tolist(), found.values.tolist(), strict=True)} == {
+        "sea": [1.0, 2.0],
+        "oven": [3.0, 4.0],
+    }

@@ -27,9 +27,10 @@ from heedful.errors import ConfigError, DataError
 from heedful.files import digest_of, explained
 from heedful.store import VECTORS, Store
 from heedful.text.corpus import Corpus, Split
+from heedful.text.recipes import DATA_VARIABLE, data_folder
 from heedful.text.tokenize import Vocabulary
 
-RANDOM, WORD2VEC = "random", "word2vec"
+RANDOM, WORD2VEC, GLOVE = "random", "word2vec", "glove"
 
 RECIPE: Mapping[str, Any] = {
     "sg": 0,
@@ -68,12 +69,24 @@ class Vectors:
 
 
 def initial_vectors(corpus: Corpus, source: str, *, size: int, seed: int, store: Store | None = None) -> Vectors | None:
-    """What the setting `vectors` asks for: nothing for "random", else word2vec or the vectors of a file."""
+    """What the setting `vectors` asks for: nothing for "random", else word2vec, GloVe of the data folder, or a file."""
     if source == RANDOM:
         return None
     if source == WORD2VEC:
         return word2vec(corpus, size=size, seed=seed, store=store)
-    return read_vectors(Path(source), corpus.vocabulary, size=size)
+    return read_vectors(find_glove(size) if source == GLOVE else Path(source), corpus.vocabulary, size=size)
+
+
+def find_glove(size: int) -> Path:
+    """The file of GloVe vectors of this size in the data folder."""
+    names = [f"glove.6B.{size}d.txt", f"glove.6B.{size}d.txt.gz", f"glove6B{size}d_subset_f16.npz"]
+    for path in (data_folder() / name for name in names):
+        if path.is_file():
+            return path
+    raise DataError(
+        f"There are no GloVe vectors of {size} numbers in '{data_folder()}'. Put one of {', '.join(names)} there (the "
+        f"folder is ${DATA_VARIABLE}), or name a file."
+    )
 
 
 def word2vec(corpus: Corpus, *, size: int, seed: int, store: Store | None = None) -> Vectors:

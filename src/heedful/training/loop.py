@@ -88,8 +88,8 @@ def fit(
 
     What it learns from
         corpus: labelled texts, from `heedful.load_corpus`; the train split is learned, the dev split picks the epoch.
-        vectors: of the tokens at first: "random" draws them, "word2vec" learns them from the training texts, anything
-            else is the path of a GloVe file, as text or .npz.
+        vectors: of the tokens at first: "random" draws them, "word2vec" learns them from the training texts, "glove"
+            reads them from the data folder, anything else is the path of a GloVe file, as text or .npz.
 
     The model
         structure: "flat" attends to the words of a text, "hierarchical" to those of each sentence, then to sentences.
