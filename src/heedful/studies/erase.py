@@ -4,29 +4,20 @@ Reading changed texts again costs what tracing costs, many times over, so in a s
 table stays in the store: one row per level (attention, delete, mask), ranking and text (`flips_by_level`).
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from pathlib import Path
 
 import pandas as pd
 import torch
 
 from heedful.analysis.erasure import minimum_flips, verify_flip
-from heedful.analysis.flips import in_front
 from heedful.analysis.quality import by_ranking, flip_summary, fraction_distribution, ranking_quality
-from heedful.config import RunSettings
-from heedful.files import write_table
-from heedful.pipeline import Run, read_corpus
+from heedful.pipeline import Run
 from heedful.probes.reading import MODES, flips_by_level
 from heedful.report.page import Page, PageTable, Section
-from heedful.store import INPUTS, PREFIX, Store
 from heedful.studies import measures
 from heedful.studies.examine import ErasedAttention, erase_attention
 from heedful.studies.explain import RANKINGS
 from heedful.studies.study import Material
-from heedful.sweep.loop import Measuring
 from heedful.text.corpus import Corpus
 from heedful.traces import Trace
 from heedful.training.loop import limited_threads
@@ -113,18 +104,7 @@ def erase_inputs(run: Run, corpus: Corpus, mode: str, *, watch: Callable[[int, i
 
 def changed_texts(material: Material) -> pd.DataFrame:
     """The measure `inputs`: the flips of every run at each level, with what tells the run apart in front."""
-    corpus_of = lru_cache(maxsize=1)(lambda data: read_corpus(RunSettings(data=data)))  # of runs that follow each other
-    parts = []
-    for trial, run in material.runs:
-
-        def make(path: Path, run: Run = run) -> None:
-            write_table(path, read_changed_texts(run, corpus_of(run.settings.data)))
-
-        path, _ = Store(run.path.parent).keep(INPUTS, _key(run), make)
-        parts.append(in_front(trial.columns, pd.read_parquet(path)))
-        if material.watch is not None:
-            material.watch(Measuring(what="reading changed texts", done=len(parts), total=len(material.runs)))
-    return pd.concat(parts, ignore_index=True)
+    return material.kept("reading changed texts", read_changed_texts, [FORMAT, TEXTS, LOOKS])
 
 
 def read_changed_texts(
@@ -138,9 +118,3 @@ def read_changed_texts(
         return flips_by_level(
             run.model(), corpus.test, modes=modes, steps=LOOKS, spacing="geometric", rows=rows, watch=watch
         )
-
-
-def _key(run: Run) -> str:
-    digest = run.manifest["digest"]
-    content = json.dumps([digest, FORMAT, TEXTS, LOOKS])
-    return f"{digest[:PREFIX]}-{hashlib.sha256(content.encode()).hexdigest()[:PREFIX]}"

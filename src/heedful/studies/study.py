@@ -3,9 +3,12 @@
 needed; what is finished is never computed twice (`heedful.studies.reproduce`).
 """
 
+import hashlib
 import importlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,13 +19,16 @@ from heedful.analysis.flips import in_front
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, UnknownName
 from heedful.figures.picture import Figure
-from heedful.pipeline import Run
+from heedful.files import write_table
+from heedful.pipeline import Run, read_corpus
 from heedful.report.page import PageTable
+from heedful.store import INPUTS, PREFIX, Store
 from heedful.studies.measures import what_it_is
-from heedful.sweep.loop import SweepEvent
+from heedful.sweep.loop import Measuring, SweepEvent
+from heedful.text.corpus import Corpus
 from heedful.text.recipes import DATASETS, find_dataset
 
-STUDIES = ("sun2020", "serrano2019")
+STUDIES = ("sun2020", "serrano2019", "jain2019")
 """Every study: the package of that name has it as its STUDY."""
 
 SYNTHETIC = "synthetic"
@@ -93,6 +99,28 @@ class Material:
     def of_traces(self, measure: Callable[..., pd.DataFrame]) -> pd.DataFrame:
         """A table of the trace of every run, below each other; the run's seed draws what is drawn."""
         return self.below_each_other(lambda trial, run: measure(run.trace(), seed=trial.settings.training.seed))
+
+    def kept(
+        self, what: str, measure: Callable[[Run, Corpus], pd.DataFrame], identity: Sequence[object]
+    ) -> pd.DataFrame:
+        """A table of the model of every run, below each other: it takes long, and so stays in the store.
+
+        `identity` tells such tables of one run apart; `what` is being done while they are made.
+        """
+        corpus_of = lru_cache(maxsize=1)(lambda data: read_corpus(RunSettings(data=data)))  # of runs side by side
+        parts = []
+        for trial, run in self.runs:
+
+            def make(path: Path, run: Run = run) -> None:
+                write_table(path, measure(run, corpus_of(run.settings.data)))
+
+            digest = run.manifest["digest"]
+            key = hashlib.sha256(json.dumps([digest, *identity]).encode()).hexdigest()
+            path, _ = Store(run.path.parent).keep(INPUTS, f"{digest[:PREFIX]}-{key[:PREFIX]}", make)
+            parts.append(in_front(trial.columns, pd.read_parquet(path)))
+            if self.watch is not None:
+                self.watch(Measuring(what=what, done=len(parts), total=len(self.runs)))
+        return pd.concat(parts, ignore_index=True)
 
 
 @dataclass(frozen=True, kw_only=True)

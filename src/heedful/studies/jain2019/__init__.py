@@ -1,0 +1,101 @@
+"""Jain & Wallace 2019, declared: six models, agreement, permutation and exact adversaries, claims J1–J3."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from heedful.analysis.permutation import permutation_test
+from heedful.papers.jain2019 import NAMES
+from heedful.pipeline import Run
+from heedful.probes.agreement import agreement_table
+from heedful.studies import measures as common
+from heedful.studies.jain2019 import tables
+from heedful.studies.jain2019.figures import FIGURES
+from heedful.studies.jain2019.runs import MODELS, QUICK, WHOLE, cost, trials
+from heedful.studies.study import Material, Measure, Scope, Selection, Study, Table
+from heedful.text.corpus import Corpus
+from heedful.training.loop import limited_threads
+
+MEASURED = ("gradient", "leave_one_out", "full_gradient", "input_gradient", "integrated_size")
+TEXTS = 500
+"""So many test texts are drawn for agreement: each is read again without each of its words."""
+
+
+def _agreement(run: Run, corpus: Corpus) -> pd.DataFrame:
+    with limited_threads(run.settings.training.threads):
+        return agreement_table(
+            run.model(), corpus.test, measures=MEASURED, sample=TEXTS, seed=run.settings.training.seed
+        )
+
+
+def measures(selection: Selection) -> dict[str, Measure]:
+    """Of the runs (`runs`), of attention beside other measures (`agreement`), of shuffles and of adversaries."""
+    made: dict[str, Callable[[Material], pd.DataFrame]] = {
+        "runs": lambda material: material.below_each_other(lambda _, run: common.run_row(run)),
+        "agreement": lambda material: material.kept("comparing attention", _agreement, ["agreement", *MEASURED, TEXTS]),
+        "permutation": lambda material: material.of_traces(permutation_test),
+        "adversary": lambda material: material.of_traces(adversaries),
+    }
+    wanted = trials(selection)
+    return {name: Measure(make=make, trials=wanted) for name, make in made.items()}
+
+
+def _scopes(selection: Selection) -> list[Scope]:
+    """Each data set, and all of them together."""
+    judged = {name: name for name in ("agreement", "permutation", "adversary")}
+    alone = [Scope(tables=judged, dataset=one) for one in selection.datasets]
+    return [*alone, *([Scope(title="all data sets", tables=judged)] if len(alone) > 1 else [])]
+
+
+TABLES = (
+    Table(
+        name="accuracy",
+        files={"accuracy": ("runs", tables.accuracy_table)},
+        printed=tables.accuracy_as_printed,
+        title="Accuracy",
+        note="Test accuracy in per cent with its 95 % interval; the epoch is chosen on dev.",
+    ),
+    Table(
+        name="agreement",
+        files={"agreement": ("agreement", tables.agreement_table)},
+        printed=tables.agreement_as_printed,
+        title="Agreement of attention with other measures",
+        note="Kendall τ, the mean over texts and then over seeds, with its 95 % interval, and the share of texts on "
+        "which it is significant at .05; beside it what the paper prints. Agreement is no quality: neither side is the "
+        "truth.",
+    ),
+    Table(
+        name="permutation",
+        files={"permutation": ("permutation", tables.permutation_table)},
+        printed=tables.permutation_as_printed,
+        title="Shuffled attention",
+        note="Median over texts of the median total variation of a hundred shuffles, by the largest weight of the "
+        "text, and how many texts there are.",
+    ),
+    Table(
+        name="adversary",
+        files={"adversary": ("adversary", tables.adversary_table)},
+        printed=tables.adversary_as_printed,
+        title="Attention far away, the same output",
+        note="Median JSD (at most log 2 = .69) of the attention farthest from the model's own, and for what share of "
+        "the texts there is any.",
+    ),
+)
+
+STUDY = Study(
+    name="jain2019",
+    title="Jain & Wallace 2019, Attention is not Explanation",
+    models=MODELS,
+    names=NAMES,
+    whole=WHOLE,
+    quick=QUICK,
+    cost=cost,
+    measures=measures,
+    tables=TABLES,
+    figures=FIGURES,
+    claims=("J1", "J2", "J3", "J3b"),
+    scopes=_scopes,
+    about_figures="Drawn by `heedful reproduce jain2019 --figure all`; SVG, PDF and PNG lie in the study's folder "
+    "`figures`. Seeds are pooled.",
+    about_quick="A quick look: one seed, and no convolutions.",
+)
