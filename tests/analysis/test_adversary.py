@@ -176,10 +176,10 @@ def test_within_epsilon_more_classes_have_an_interval_that_is_attained() -> None
 
 def test_never_below_the_published_search() -> None:
     trace = binary(6, instances=80, longest=20, spread=1.0)
-    searched = searched_attention(trace, 0.01, steps=400, rate=0.05, starts=2)
-    exact = adversarial_attention(trace, 0.01)
+    searched = searched_attention(trace, 0.01, within=0.05, steps=200)
+    exact = adversarial_attention(trace, 0.05)
     assert searched["jsd"].notna().mean() > 0.5
-    assert (searched["tvd"].dropna() <= 0.01).all()
+    assert (searched["tvd"].dropna() <= 0.05).all()
     assert (exact["jsd"] - searched["jsd"]).min() >= -1e-9
 
 

@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import each, shares_of_rows
+from heedful.analysis.blocks import each, one_thread, shares_of_rows
 from heedful.analysis.decisions import logits, pooled, rounding
 from heedful.analysis.rankings import ranked
 from heedful.analysis.vertices import PerRow, PerUnit, Polytope, least_overlap, overlaps
@@ -44,6 +44,7 @@ EXACT = 1e-9
 """Bounds this close are one."""
 
 
+@one_thread()
 def adversarial_attention(
     trace: Trace,
     epsilon: float = 0.0,
@@ -98,6 +99,8 @@ def _check(epsilon: float, floor: float, without_top: int) -> None:
 
 def _allowed(trace: Trace, without_top: int) -> Bool[np.ndarray, " units"]:
     """Every unit but the most attended ones of each instance; of equal ones the first count as more attended."""
+    if without_top == 0:
+        return np.ones(len(trace.attention_weights), dtype=bool)
     order = ranked(trace, "attention")
     places = torch.arange(len(order), device=order.device) - trace.offsets[trace.segments]
     return torch.ones_like(order, dtype=torch.bool).index_copy_(0, order, places >= without_top).numpy(force=True)
