@@ -13,8 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from heedful.analysis.erasure import first_flips
-from heedful.analysis.minimum import minimum_flips
+from heedful.analysis.erasure import first_flips, minimum_flips
 from heedful.analysis.rankings import ranked
 from heedful.traces import Trace
 

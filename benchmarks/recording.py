@@ -3,9 +3,10 @@
 from benchmarks.erasure import timed
 from heedful.config import ModelSettings
 from heedful.models.classifier import Interface, make_classifier
-from heedful.probes.flow import flow_terms
+from heedful.probes.scores import flow_terms
 from heedful.text.corpus import Corpus
-from heedful.text.datasets import DATASETS, load_corpus
+from heedful.text.datasets import load_corpus
+from heedful.text.recipes import DATASETS
 from heedful.tracing import trace
 from heedful.training.loop import limited_threads
 from heedful.training.state import generator

@@ -12,8 +12,8 @@ from heedful.config import DataSettings, RunSettings
 from heedful.store import CORPUS, Store
 from heedful.sweep.loop import sweep
 from heedful.sweep.plan import Plan
-from heedful.text.cache import cache_corpus
-from heedful.text.datasets import DATASETS, data_folder
+from heedful.text.datasets import cache_corpus
+from heedful.text.recipes import DATASETS, data_folder
 
 RUNS = 16
 EPOCHS = 20
@@ -22,7 +22,7 @@ LISTED = 10_000
 HOLD = """
 import sys
 from pathlib import Path
-from heedful.text.cache import open_corpus
+from heedful.text.datasets import open_corpus
 corpus = open_corpus(Path(sys.argv[1]))
 sum(map(len, corpus.train.texts)) + int(corpus.train.tokens.numbers.sum() + corpus.train.tokens.spans.sum())
 print("read", flush=True)

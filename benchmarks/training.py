@@ -100,7 +100,8 @@ def compare(name: str, split: Split, vocabulary_size: int, batch_size: int) -> d
 
 
 def real_sst() -> Corpus | None:
-    from heedful.text.datasets import DATASETS, load_corpus
+    from heedful.text.datasets import load_corpus
+    from heedful.text.recipes import DATASETS
 
     return load_corpus("sst") if DATASETS["sst"].available else None
 

@@ -8,7 +8,7 @@ from heedful.analysis.decisions import pooling_agreement
 from heedful.analysis.separation import clarity, separation
 from heedful.claims import CLAIMS, Decision, judge
 from heedful.claims.combine import accuracy_difference, mean_column
-from heedful.claims.scaling import weakest_variant
+from heedful.claims.trainings import weakest_variant
 from heedful.traces import Trace
 from tests.covering import covers
 

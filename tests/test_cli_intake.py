@@ -11,7 +11,8 @@ import pytest
 
 from heedful.config import RunSettings
 from heedful.pipeline import run_name
-from heedful.text.datasets import DATASETS, load_corpus
+from heedful.text.datasets import load_corpus
+from heedful.text.recipes import DATASETS
 from tests import commands
 from tests.commands import Call
 

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 from heedful.version import __version__
 
 if TYPE_CHECKING:
-    from heedful.analysis.erasure import first_flips, single_erasure
-    from heedful.analysis.minimum import minimum_flips, verify_flip
+    from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure, verify_flip
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
     from heedful.models.checkpoint import load_model, save_model
-    from heedful.probes.flow import flow_terms
-    from heedful.probes.scores import token_scores
+    from heedful.probes.scores import flow_terms, token_scores
     from heedful.store import Store
     from heedful.studies.audit import audit
     from heedful.text.corpus import Corpus
@@ -33,37 +31,20 @@ _HOMES = {
     "audit": "heedful.studies.audit",
     "first_flips": "heedful.analysis.erasure",
     "fit": "heedful.training.loop",
-    "flow_terms": "heedful.probes.flow",
+    "flow_terms": "heedful.probes.scores",
     "load_corpus": "heedful.text.datasets",
     "load_model": "heedful.models.checkpoint",
-    "minimum_flips": "heedful.analysis.minimum",
+    "minimum_flips": "heedful.analysis.erasure",
     "save_model": "heedful.models.checkpoint",
     "single_erasure": "heedful.analysis.erasure",
     "token_scores": "heedful.probes.scores",
     "trace": "heedful.tracing",
-    "verify_flip": "heedful.analysis.minimum",
+    "verify_flip": "heedful.analysis.erasure",
 }
 
-__all__ = [
-    "Corpus",
-    "HeedfulError",
-    "RunSettings",
-    "Store",
-    "Trace",
-    "__version__",
-    "audit",
-    "first_flips",
-    "fit",
-    "flow_terms",
-    "load_corpus",
-    "load_model",
-    "minimum_flips",
-    "save_model",
-    "single_erasure",
-    "token_scores",
-    "trace",
-    "verify_flip",
-]
+__all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "audit", "first_flips", "fit"]
+__all__ += ["flow_terms", "load_corpus", "load_model", "minimum_flips", "save_model", "single_erasure"]
+__all__ += ["token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,6 @@ from typing import Any, TypeVar, cast
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
-
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "nogil": True}
 

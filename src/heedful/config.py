@@ -2,7 +2,6 @@
 
 import csv
 import difflib
-import hashlib
 import io
 import json
 import tomllib
@@ -13,10 +12,10 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from heedful.errors import ConfigError
-from heedful.files import write_text
+from heedful.files import digest_of, write_text
 from heedful.version import RESULTS_VERSION
 
-S = TypeVar("S", bound="Settings")
+S = TypeVar("S", bound="Settings")  # not Self, which the checks of shapes cannot read
 
 
 class Settings(BaseModel):
@@ -153,8 +152,7 @@ class RunSettings(Settings):
         leaves every finished run where it is. A changed default raises RESULTS_VERSION.
         """
         settings = self.model_dump(mode="json", exclude_defaults=True)
-        content = {"settings": settings, "data": fingerprint, "results": RESULTS_VERSION}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return digest_of({"settings": settings, "data": fingerprint, "results": RESULTS_VERSION})
 
     @classmethod
     def read(cls, path: Path) -> "RunSettings":
@@ -185,7 +183,6 @@ class RunSettings(Settings):
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """The content of a TOML or JSON file."""
     loads = {".toml": tomllib.loads, ".json": json.loads}.get(path.suffix)
     if loads is None:
         raise ConfigError(f"Settings are read from .toml or .json, not from '{path.name}'.")
@@ -199,11 +196,14 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def parse_change(change: str) -> tuple[str, Any]:
-    """The dotted name and the value of a text like `model.score_scale=100`."""
+    """The dotted name and the value of a text like `model.score_scale=100`: as TOML, or a word without quotes."""
     place, equals, text = change.partition("=")
     if not equals or not place.strip():
         raise ConfigError(f"A setting is changed by name=value, such as model.score_scale=100; got '{change}'.")
-    return place.strip(), parse_value(text.strip())
+    try:
+        return place.strip(), tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        return place.strip(), text.strip()
 
 
 def set_dotted(values: dict[str, Any], place: str, value: Any) -> None:
@@ -214,14 +214,6 @@ def set_dotted(values: dict[str, Any], place: str, value: Any) -> None:
             raise ConfigError(f"There is no group of settings '{parent}'; known: {', '.join(values)}.")
         values = values[parent]
     values[last] = value
-
-
-def parse_value(text: str) -> Any:
-    """A value as TOML writes it; a word without quotes is itself."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
 
 
 def _sentence(cls: type[Settings], problem: Mapping[str, Any]) -> str:

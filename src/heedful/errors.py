@@ -1,15 +1,4 @@
-"""Errors a user can mend. Each is a sentence: what was expected, what came, what to do.
-
-HeedfulError
-├── InputError          something the user gave cannot be used
-│   ├── DataError       a file, a table or a corpus
-│   ├── ConfigError     a setting
-│   ├── TraceError      arrays that do not make a trace
-│   └── UnknownName     a name that no registry holds
-├── CheckpointError     a model file that cannot be loaded
-└── StoreError          a run directory that cannot be read or written
-    └── StoreBusy       a run that another process is computing
-"""
+"""Errors a user can mend. Each is a sentence: what was expected, what came, what to do."""
 
 import difflib
 from collections.abc import Iterable

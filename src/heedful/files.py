@@ -6,6 +6,7 @@ never results: a process that was killed may have left them.
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -57,8 +58,10 @@ def explained(path: Path, done: str = "written") -> Iterator[None]:
 
 
 def unwritable(path: Path, error: OSError | SafetensorError, done: str = "written") -> StoreError:
-    number = _error_number(error)
-    reason = os.strerror(number) if number else str(error).rstrip(".")
+    text = str(error)
+    told = (number for number in _REMEDIES if f"os error {number})" in text or f"errno {number}]" in text)
+    number = getattr(error, "errno", None) or next(told, 0)  # safetensors and pyarrow put it into their text only
+    reason = os.strerror(number) if number else text.rstrip(".")
     remedy = f" {_REMEDIES[number]}." if number in _REMEDIES else ""
     return StoreError(f"'{path}' cannot be {done}: {reason}.{remedy}")
 
@@ -76,19 +79,18 @@ def move_into_place(source: Path, target: Path) -> None:
 
 def is_last_copy(path: Path) -> bool:
     """Whether a folder was moved aside to be replaced, and nothing is in its place: its process was killed."""
-    return path.suffix == ".old" and path.is_dir() and not (path.parent / _own_name(path)).exists()
+    return path.suffix == ".old" and path.is_dir() and not _former(path).exists()
 
 
 def restore_moved_aside(folder: Path, names: str) -> None:
     """Move such folders back, those whose names match; nobody else may be replacing them."""
     for path in folder.glob(f".{names}.????????.old"):
         if is_last_copy(path):
-            path.replace(path.parent / _own_name(path))
+            path.replace(_former(path))
 
 
-def _own_name(aside: Path) -> str:
-    """The name of what `_beside` is beside."""
-    return aside.name.removeprefix(".").rsplit(".", 2)[0]
+def _former(aside: Path) -> Path:
+    return aside.parent / aside.name.removeprefix(".").rsplit(".", 2)[0]
 
 
 def remove_folder(path: Path) -> None:
@@ -149,12 +151,20 @@ def read_json(path: Path) -> Any:
         raise StoreError(f"'{path}' is not readable JSON: {error}.") from error
 
 
+def digest_of(content: object) -> str:
+    """The identity of what JSON can write."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def file_hash(path: Path, algorithm: str) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
 @contextmanager
 def locked(path: Path, what: str, *, wait: bool = True) -> Iterator[None]:
     """Hold the operating system's lock on a file; it ends with the block, or with the process, however that dies.
-
-    Without `wait`, a lock that another process holds is a StoreBusy that says who holds it.
-    """
+    Without `wait`, a lock that another process holds is a StoreBusy that says who holds it."""
     make_folder(path.parent)
     held = False
     while not held:
@@ -196,10 +206,8 @@ def is_locked(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -209,16 +217,5 @@ def _beside(path: Path, ending: str) -> Path:
 
 def discard(path: Path) -> None:
     """Remove a file or a folder of which nobody must hear; what cannot be removed stays."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _error_number(error: OSError | SafetensorError) -> int:
-    """The system's number of the error; safetensors and pyarrow put it into their text only."""
-    if isinstance(error, OSError) and error.errno:
-        return error.errno
-    text = str(error)
-    return next((number for number in _REMEDIES if f"os error {number})" in text or f"errno {number}]" in text), 0)
+    with suppress(OSError):
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()

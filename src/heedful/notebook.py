@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 AMBER = "230,159,0"
 MOST_NAMES, LONGEST_NAME = 6, 30
-MOST_UNITS, LONGEST_UNIT = 40, 160
-"""Of one text."""
+MOST_UNITS, LONGEST_UNIT = 40, 160  # of one text
 
 
 def short(text: str, longest: int = LONGEST_NAME) -> str:
@@ -55,17 +54,16 @@ def sentences(lines: Sequence[str]) -> str:
 def strip(heading: str, units: Sequence[str], weights: Sequence[float]) -> str:
     """The first units of a text, each on amber as strong as its weight beside the text's largest."""
     largest = max(weights, default=0.0) or 1.0
-    shown = [_unit(unit, weight, weight / largest) for unit, weight in zip(units[:MOST_UNITS], weights, strict=False)]
+    cut = [unit if len(unit) <= LONGEST_UNIT else unit[: LONGEST_UNIT - 1] + "…" for unit in units[:MOST_UNITS]]
+    shown = [
+        f'<span style="background:rgba({AMBER},{weight / largest:.2f})" title="{weight:.4f}">{_escaped(text)}</span>'
+        for text, weight in zip(cut, weights, strict=False)
+    ]
     more = [f"… {counted(len(units) - MOST_UNITS, 'unit')} more"] if len(units) > MOST_UNITS else []
     return (
         f'<div style="margin:.4em 0"><small>{_escaped(heading)}</small><br>'
         f'<span style="background:#fff;color:#000;padding:.1em .3em">{" ".join([*shown, *more])}</span></div>'
     )
-
-
-def _unit(unit: str, weight: float, shade: float) -> str:
-    text = unit if len(unit) <= LONGEST_UNIT else unit[: LONGEST_UNIT - 1] + "…"
-    return f'<span style="background:rgba({AMBER},{shade:.2f})" title="{weight:.4f}">{_escaped(text)}</span>'
 
 
 def _table(rows: Sequence[str]) -> str:

@@ -31,7 +31,6 @@ from heedful.training.loop import limited_threads, train
 from heedful.version import __version__
 
 CHECKPOINT = "training.safetensors"
-
 Tables = dict[str, pd.DataFrame]
 
 
@@ -79,7 +78,6 @@ class Run:
         return pd.read_parquet(self.path / f"{name}.parquet")
 
     def trace(self) -> Trace:
-        """The trace of the test split."""
         return Trace.load(self.path / "trace.safetensors")
 
 
@@ -97,10 +95,8 @@ def run(
     fresh: bool = False,
     wait: bool = True,
 ) -> Run:
-    """Train, trace and tabulate, once: a finished run of the same settings and data is returned as it is.
-
-    A run that another process computes is waited for, or, without `wait`, a StoreBusy.
-    """
+    """Train, trace and tabulate, once: a finished run of the same settings and data is returned as it is. A run that
+    another process computes is waited for, or, without `wait`, a StoreBusy."""
     data = corpus or read_corpus(settings)
     digest = settings.digest(data.fingerprint)
     make = partial(_compute, settings, data, store, observers, digest)
@@ -115,11 +111,7 @@ def _compute(
     started = time.monotonic()
     values = settings.model_dump(mode="json")
     vectors = initial_vectors(
-        corpus,
-        settings.model.vectors,
-        size=settings.model.embedding_size,
-        seed=settings.training.seed,
-        store=store,
+        corpus, settings.model.vectors, size=settings.model.embedding_size, seed=settings.training.seed, store=store
     )
     with limited_threads(settings.training.threads):
         model, recorded = _train(settings, corpus, vectors, observers, folder.parent / CHECKPOINT)
@@ -186,8 +178,7 @@ def _write(folder: Path, model: Classifier, corpus: Corpus, recorded: Tables) ->
 
 def _metrics(model: Classifier, traced: Trace, tokens: pd.DataFrame) -> dict[str, Any]:
     assert traced.labels is not None
-    right = int((traced.predictions == traced.labels).sum())
-    accuracy = share(right, len(traced))
+    accuracy = share(int((traced.predictions == traced.labels).sum()), len(traced))
     best = model.history[model.history["kept"]].iloc[0]
     return {
         "test_accuracy": accuracy.value,

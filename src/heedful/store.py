@@ -2,7 +2,7 @@
 
     <store>/store.json                  the format of the store
     <store>/<digest>_<name>/            a run, with its manifest.json
-    <store>/.corpora/<key>/             a tokenised corpus, memory-mapped by workers (`heedful.text.cache`)
+    <store>/.corpora/<key>/             a tokenised corpus, memory-mapped by workers (`heedful.text.datasets`)
     <store>/.vectors/<key>.safetensors  word vectors that runs began with (`heedful.text.vectors`)
     <store>/.inputs/<digest>-….parquet  texts of a run read again with words left out (`heedful.studies.serrano2019`)
     <store>/.work/<key>/                what is being made, and the checkpoint of an unfinished run
@@ -21,34 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful import files
 from heedful.errors import StoreBusy, StoreError
-from heedful.files import (
-    discard,
-    explained,
-    is_last_copy,
-    is_locked,
-    locked,
-    make_folder,
-    move_into_place,
-    read_json,
-    remove_folder,
-    restore_moved_aside,
-    sync,
-    write_json,
-)
 
-FORMAT = 1
-"""Raised when the layout of a run directory changes; a store of a newer format is refused."""
-
+FORMAT = 1  # raised when the layout of a run directory changes; a store of a newer format is refused
 MANIFEST, MARK = "manifest.json", "store.json"
 MADE = ("made", "run")
 """What a workplace calls the thing that is being made; the second was its name until results version 5."""
 
-STALE_SECONDS = 600
-"""A temporary file that is older is not being written any more."""
-
-PREFIX = 12
-"""So many letters of the digest begin the name of a run directory."""
+STALE_SECONDS = 600  # a temporary file that is older is not being written any more
+PREFIX = 12  # so many letters of the digest begin the name of a run directory
 
 ROOT, ROOT_VARIABLE = "runs", "HEEDFUL_STORE"
 """The folder of runs where none is named, and the variable of the environment that names another."""
@@ -59,12 +41,9 @@ class Kind:
     """A kind of thing that a store keeps, and what to call it in a sentence."""
 
     what: str
-    folder: str = ""
-    """In the store; runs lie in the store itself."""
-    ending: str = ""
-    """Of the name of a file; folders have none."""
-    of_run: bool = False
-    """Whether its key begins with the digest of a run, without which it is rubbish."""
+    folder: str = ""  # in the store; runs lie in the store itself
+    ending: str = ""  # of the name of a file; folders have none
+    of_run: bool = False  # whether its key begins with the digest of a run, without which it is rubbish
 
 
 RUN = Kind(what="Run")
@@ -74,6 +53,7 @@ INPUTS = Kind(what="Erased inputs", folder=".inputs", ending=".parquet", of_run=
 RECORDING = Kind(what="Recording", folder=".recordings", of_run=True)
 """Not made since results version 6: what is recorded is part of a run."""
 
+FAILURE = Kind(what="Failure", folder=".failed", ending=".json")
 BESIDE_RUNS = (CORPUS, VECTORS, INPUTS, RECORDING)
 Make = Callable[[Path], None]
 
@@ -115,23 +95,20 @@ class Store:
             return (found, False) if found else (self._make(kind, key, make, name, fresh), True)
 
     def _make(self, kind: Kind, key: str, make: Make, name: str, fresh: bool) -> Path:
-        work = self.workplace(key, kind)
-        made, target = (
-            work / f"{MADE[0]}{kind.ending}",
-            self.place(kind, f"{key[:PREFIX]}_{name}" if kind is RUN else key),
-        )
-        discard(work if fresh else made)
-        make_folder(work)
+        work, target = self.workplace(key, kind), self.place(kind, f"{key[:PREFIX]}_{name}" if kind is RUN else key)
+        made = work / f"{MADE[0]}{kind.ending}"
+        files.discard(work if fresh else made)
+        files.make_folder(work)
         try:
             make(made)
-            sync(made)
-            make_folder(target.parent)
-            with explained(target):
-                move_into_place(made, target)
+            files.sync(made)
+            files.make_folder(target.parent)
+            with files.explained(target):
+                files.move_into_place(made, target)
             self.forget_failure(key)
-            discard(work)
+            files.discard(work)
         finally:
-            discard(made)
+            files.discard(made)
             with suppress(OSError):
                 work.rmdir()  # unless a checkpoint is in it
         return target
@@ -148,7 +125,7 @@ class Store:
         """Refuse a store that a newer version wrote, before anything in it is read or changed."""
         mark = self.root / MARK
         if mark.is_file():
-            _checked(self.root, mark, read_json(mark))
+            _checked(self.root, mark, files.read_json(mark))
 
     def find(self, key: str, kind: Kind = RUN) -> Path | None:
         """A finished run by its digest, or another thing by its key."""
@@ -197,43 +174,36 @@ class Store:
 
     @contextmanager
     def lock(self, key: str, kind: Kind = RUN, *, wait: bool = True) -> Iterator[None]:
-        """Nobody else makes, replaces or removes this run, or other thing, inside the block.
-
-        What a process had moved aside to replace it, and did not live to, is there again.
-        """
+        """Nobody else makes, replaces or removes this run, or other thing, inside the block. What a process had moved
+        aside to replace it, and did not live to, is there again."""
         self.check()
-        make_folder(self.root)
+        files.make_folder(self.root)
         if not (self.root / MARK).is_file():
-            write_json(self.root / MARK, {"format": FORMAT})
+            files.write_json(self.root / MARK, {"format": FORMAT})
         short = key[:PREFIX] if kind is RUN else key
-        with locked(_lock_of(self.workplace(key, kind)), f"{kind.what} {short} of '{self.root}'", wait=wait):
-            restore_moved_aside(self.root / kind.folder, f"{short}*")
+        with files.locked(_lock_of(self.workplace(key, kind)), f"{kind.what} {short} of '{self.root}'", wait=wait):
+            files.restore_moved_aside(self.root / kind.folder, f"{short}*")
             yield
 
     def is_busy(self, digest: str) -> bool:
-        """Whether a process computes the run at this moment."""
-        return is_locked(_lock_of(self.workplace(digest)))
+        return files.is_locked(_lock_of(self.workplace(digest)))
 
     def remove(self, name: str) -> Path:
         """Remove a finished run; one that is being computed anew is refused."""
         path = self.resolve(name)
         with self.lock(path.name, wait=False):
-            remove_folder(path)
+            files.remove_folder(path)
         return path
 
     def record_failure(self, digest: str, record: Mapping[str, Any]) -> None:
-        """Keep why a run failed."""
-        write_json(self._failure_file(digest), {"format": FORMAT, "digest": digest, **record})
+        files.write_json(self.place(FAILURE, digest[:PREFIX]), {"format": FORMAT, "digest": digest, **record})
 
     def forget_failure(self, digest: str) -> None:
-        self._failure_file(digest).unlink(missing_ok=True)
+        self.place(FAILURE, digest[:PREFIX]).unlink(missing_ok=True)
 
     def failures(self) -> list[dict[str, Any]]:
         """The runs that failed when they were last tried."""
-        return [read_json(path) for path in sorted((self.root / ".failed").glob("*.json"))]
-
-    def _failure_file(self, digest: str) -> Path:
-        return self.root / ".failed" / f"{digest[:PREFIX]}.json"
+        return [files.read_json(path) for path in sorted((self.root / ".failed").glob("*.json"))]
 
     def rubbish(self, *, everything: bool = False) -> list[Path]:
         """What killed processes left and nobody will read; with `everything`, also what only saves work to keep:
@@ -241,10 +211,10 @@ class Store:
         never listed.
         """
         runs, work = self.index(), self.root / ".work"
-        busy = {path.stem for path in work.glob("*.lock") if is_locked(path)}
+        busy = {path.stem for path in work.glob("*.lock") if files.is_locked(path)}
         idle = [path for path in sorted(work.glob("*")) if path.stem not in busy]
         folders = [self.root, *(self.root / kind.folder for kind in BESIDE_RUNS)]
-        halves = [path for folder in folders for path in folder.glob(".*.????????.*") if not is_last_copy(path)]
+        halves = [path for folder in folders for path in folder.glob(".*.????????.*") if not files.is_last_copy(path)]
         halves += [path for run in runs.values() for path in run.rglob(".*.????????.part")]
         return [
             *filter(_is_stale, halves),
@@ -257,7 +227,7 @@ class Store:
         """What belongs to a run that is gone, and locks of former versions; with `everything`, what costs little."""
         for path in sorted((self.root / kind.folder).glob("[!.]*")):
             useless = path.name.split("-")[0] not in runs if kind.of_run else everything
-            if (useless or path.suffix == ".lock") and not is_locked(path):
+            if (useless or path.suffix == ".lock") and not files.is_locked(path):
                 yield path
 
     def collect(self, rubbish: Iterable[Path]) -> int:
@@ -268,8 +238,9 @@ class Store:
             area, *rest = path.relative_to(self.root).parts
             lock = _lock_of(self.root / area / rest[0]) if area == ".work" else None
             try:
-                with locked(lock, f"'{path}'", wait=False) if lock else nullcontext(), explained(path, "removed"):
-                    remove_folder(path) if path.is_dir() else path.unlink(missing_ok=True)
+                alone = files.locked(lock, f"'{path}'", wait=False) if lock else nullcontext()
+                with alone, files.explained(path, "removed"):
+                    files.remove_folder(path) if path.is_dir() else path.unlink(missing_ok=True)
                 freed += size
             except StoreBusy:
                 continue
@@ -293,12 +264,12 @@ def usual_store() -> Store:
 
 def read_manifest(run: Path) -> dict[str, Any]:
     """The manifest of a finished run, refused when it comes from a newer version."""
-    return _checked(run, run / MANIFEST, read_json(run / MANIFEST))
+    return _checked(run, run / MANIFEST, files.read_json(run / MANIFEST))
 
 
 def write_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
     """What makes a folder of results a run."""
-    write_json(run / MANIFEST, {"format": FORMAT, **manifest})
+    files.write_json(run / MANIFEST, {"format": FORMAT, **manifest})
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

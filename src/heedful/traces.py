@@ -1,7 +1,5 @@
 """The trace: what a classifier with attention and an affine readout did on each instance. Knows no model.
 
-    logits = b + Σ_i α_i z_i        α = softmax(a) within the instance
-
 Everything that is measured after training needs only the attention scores a, the polarity scores z and the bias b.
 """
 
@@ -39,7 +37,23 @@ MOST_STRIPS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trace:
+class Ragged:
+    """Units end to end: instance t owns the units offsets[t] … offsets[t + 1]."""
+
+    offsets: Int[Tensor, " bounds"]
+
+    @cached_property
+    def lengths(self) -> Int[Tensor, " instances"]:
+        return lengths_of(self.offsets)
+
+    @cached_property
+    def segments(self) -> Int[Tensor, " units"]:
+        """For every unit the number of its instance."""
+        return segments_of(self.offsets)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace(Ragged):
     """What a classifier with attention and an affine readout did on each instance, unit by unit.
 
         logits = b + Σ_i α_i z_i        α = softmax(a) within the instance
@@ -74,7 +88,6 @@ class Trace:
     [0, 1]
     """
 
-    offsets: Int[Tensor, " bounds"]
     attention_scores: Float[Tensor, " units"]
     attention_weights: Float[Tensor, " units"]
     polarity_scores: Float[Tensor, "units classes"]
@@ -140,9 +153,7 @@ class Trace:
             units=units,
             class_names=names,
         )
-        if logits is not None or probabilities is not None:
-            given = (attention_scores, attention_weights, polarity_scores, bias, logits, probabilities)
-            _check_outputs(trace, logits, probabilities, _tolerance(*given))
+        _check_outputs(trace, logits, probabilities, attention_scores, attention_weights, polarity_scores, bias)
         return trace
 
     def __len__(self) -> int:
@@ -167,15 +178,6 @@ class Trace:
         probability = float(self.probabilities[number, decision])
         heading = f"instance {number}: predicted {short(self.class_names[decision])} ({probability:.1%}){label}"
         return strip(heading, [str(unit) for unit in units], self.attention_weights[place].tolist())
-
-    @cached_property
-    def lengths(self) -> Int[Tensor, " instances"]:
-        return lengths_of(self.offsets)
-
-    @cached_property
-    def segments(self) -> Int[Tensor, " units"]:
-        """For every unit the number of its instance."""
-        return segments_of(self.offsets)
 
     @cached_property
     def logits(self) -> Float[Tensor, "instances classes"]:
@@ -422,28 +424,24 @@ def _epsilon(values: Array | None) -> float:
     return float(np.finfo(kind).eps) if isinstance(kind, np.dtype) and kind.kind == "f" else 0.0
 
 
-def _tolerance(*given: Array | None) -> float:
-    """How far outputs may lie from those of the trace, relative to |b| + Σ α_i |z_i|: half the digits of the type.
+def _check_outputs(trace: Trace, logits: Array | None, probabilities: Array | None, *others: Array | None) -> None:
+    """The model's outputs must be those of the trace: otherwise its readout is not affine in the pooled vector.
 
-    The coarsest type counts, float32 at best: the numbers of a float32 model often arrive as Python floats. Its sums
-    over hundreds of features partly cancel, which costs digits; a readout that is not affine is off by far more.
+    They may be off by half the digits of the type, relative to |b| + Σ α_i |z_i|. The coarsest type of all arrays
+    counts, float32 at best: the numbers of a float32 model often arrive as Python floats. Its sums over hundreds of
+    features partly cancel, which costs digits; a readout that is not affine is off by far more.
     """
-    return math.sqrt(max(torch.finfo(torch.float32).eps, *map(_epsilon, given)))
-
-
-def _check_outputs(trace: Trace, logits: Array | None, probabilities: Array | None, tolerance: float) -> None:
-    """The model's outputs must be those of the trace: otherwise its readout is not affine in the pooled vector."""
-    scale = trace.bias.abs() + trace._attended(trace.polarity_scores.abs())
-    slack = tolerance * scale.amax(1, keepdim=True)
+    if logits is None and probabilities is None:
+        return
+    rounding = map(_epsilon, (logits, probabilities, *others))
+    tolerance = math.sqrt(max(torch.finfo(torch.float32).eps, *rounding))
+    slack = tolerance * (trace.bias.abs() + trace._attended(trace.polarity_scores.abs())).amax(1, keepdim=True)
     if logits is not None:
         given = _outputs(trace, "logits", logits)
-        both = F.pad(given, (1, 0)) if given.shape[1] == 1 else given
-        _check_same("logits", "bias + Σ α_i z_i gives", trace, both, trace.logits, slack)
+        _check_same("logits", "bias + Σ α_i z_i gives", trace, given, trace.logits, slack)
     if probabilities is not None:  # a change of the logits by δ moves a probability by δ/2 at most
-        given = _outputs(trace, "probabilities", probabilities)
-        both = torch.cat([1 - given, given], 1) if given.shape[1] == 1 else given
-        slack = slack.clamp(min=tolerance) / 2
-        _check_same("probabilities", "softmax(bias + Σ α_i z_i) gives", trace, both, trace.probabilities, slack)
+        given, slack = _outputs(trace, "probabilities", probabilities), slack.clamp(min=tolerance) / 2
+        _check_same("probabilities", "softmax(bias + Σ α_i z_i) gives", trace, given, trace.probabilities, slack)
 
 
 def _outputs(trace: Trace, name: str, values: Array) -> Tensor:
@@ -456,7 +454,8 @@ def _outputs(trace: Trace, name: str, values: Array) -> Tensor:
         raise TraceError(
             f"{name} must be [instances, classes], here {[len(trace), len(trace.bias)]}; got {list(given.shape)}."
         )
-    return given
+    first = 1 - given if name == "probabilities" else torch.zeros_like(given)
+    return torch.cat([first, given], 1) if given.shape[1] == 1 else given
 
 
 def _check_same(name: str, what: str, trace: Trace, given: Tensor, made: Tensor, slack: Tensor) -> None:

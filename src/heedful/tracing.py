@@ -108,10 +108,7 @@ def trace_tokens(model: Classifier, numbers: Int[Tensor, " tokens"]) -> Trace:
 
 
 def _trace(
-    model: Classifier,
-    split: Split,
-    labels: Int[Tensor, " instances"] | None = None,
-    weights: Trace | None = None,
+    model: Classifier, split: Split, labels: Int[Tensor, " instances"] | None = None, weights: Trace | None = None
 ) -> Trace:
     units = split.sentence_texts() if model.hierarchical else split.words()
     return model.exact_trace(split, labels=labels, units=units, weights=weights)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from torch import Tensor
 
 from heedful.analysis.dynamics import (
-    Documents,
     Moment,
     Parameters,
     dot_product_terms,
@@ -19,7 +18,8 @@ from heedful.analysis.dynamics import (
     output_pulls,
     summary,
 )
-from heedful.probes.flow import pair_kinds, sample_pairs
+from heedful.probes.recording import pair_kinds, sample_pairs
+from heedful.text.ragged import Batch
 from tests import strategies
 from tests.oracles import flow as oracle
 
@@ -59,9 +59,10 @@ def moment_of(model: oracle.Model, texts: oracle.Texts = TEXTS, labels: list[int
         projection=None if model.Ma is None else model.Ma.detach(),
     )
     lengths = [0, *(len(text) for text in texts)]
-    documents = Documents(
+    documents = Batch(
         tokens=torch.tensor([token for text in texts for token in text]),
         offsets=torch.tensor(lengths).cumsum(0),
+        instances=torch.arange(len(texts)),
         labels=torch.tensor(LABELS[len(model.W)] if labels is None else labels),
     )
     return observe(parameters, documents)

@@ -9,9 +9,8 @@ from scipy.stats import entropy
 
 from heedful.analysis import decisions as deciding
 from heedful.analysis import erasure
-from heedful.analysis.blocks import each
-from heedful.analysis.erasure import erase, first_flips, js_divergence, single_erasure
-from heedful.analysis.minimum import minimum_flips
+from heedful.analysis.erasure import erase, first_flips, js_divergence, minimum_flips, single_erasure
+from heedful.analysis.erasure_loops import each
 from heedful.analysis.rankings import RANKINGS, ranked
 from heedful.errors import InputError, UnknownName
 from heedful.traces import Trace

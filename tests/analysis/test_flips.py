@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from heedful.analysis.erasure import erase
+from heedful.analysis.erasure import erase, minimum_flips
 from heedful.analysis.flips import leads_taken
-from heedful.analysis.minimum import minimum_flips
 from heedful.analysis.rankings import RANKINGS, ranked
 from heedful.traces import Trace
 from tests.oracles.random_traces import random_trace

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from heedful.analysis import decisions as deciding
-from heedful.analysis import minimum
-from heedful.analysis.erasure import first_flips
-from heedful.analysis.minimum import minimum_flips, verify_flip
+from heedful.analysis import erasure
+from heedful.analysis.erasure import first_flips, minimum_flips, verify_flip
 from heedful.analysis.rankings import RANKINGS
 from heedful.errors import InputError
 from heedful.traces import Trace
@@ -104,7 +103,7 @@ def test_whole_numbers_find_as_few_as_floating_point(
 ) -> None:
     trace, same = (make(seed, instances=20, longest=9) for _ in range(2))
     expected = minimum_flips(trace)
-    monkeypatch.setattr(minimum, "rounding", lambda lengths: lengths.double() + 1e6)
+    monkeypatch.setattr(erasure, "rounding", lambda lengths: lengths.double() + 1e6)
     assert counts(minimum_flips(same)) == counts(expected)
 
 

@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from heedful.analysis.erasure import first_flips
-from heedful.analysis.minimum import minimum_flips
+from heedful.analysis.erasure import first_flips, minimum_flips
 from heedful.analysis.quality import (
     flip_summary,
     fraction_distribution,

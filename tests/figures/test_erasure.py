@@ -7,17 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from heedful.analysis.quality import excess, with_common
 from heedful.figures.erasure import (
     COMMON,
     RANKINGS,
     Grid,
     divergence_clouds,
     erased_boxes,
-    excess,
     excess_curves,
     flip_matrices,
     negative_counts,
-    with_common,
 )
 from heedful.figures.picture import render
 

@@ -15,7 +15,7 @@ from heedful.errors import ConfigError, InputError
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier, make_classifier
 from heedful.models.layers import ENCODERS
-from heedful.probes.flow import flow_terms
+from heedful.probes.scores import flow_terms
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.vectors import Vectors

@@ -4,7 +4,7 @@ import pytest
 
 from heedful.papers import serrano2019, sun2020
 from heedful.papers.sun2020 import GROUP_SIZES, MODELS, SCALES, TABLE_1, TABLE_2, accuracy
-from heedful.text.datasets import DATASETS
+from heedful.text.recipes import DATASETS
 
 
 def test_table_1_has_the_sizes_of_the_notes() -> None:

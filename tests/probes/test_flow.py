@@ -13,7 +13,8 @@ from heedful.config import ModelSettings
 from heedful.errors import ConfigError, HeedfulError, InputError, UnknownName
 from heedful.models.classifier import Classifier, FlatClassifier, Interface
 from heedful.models.kernels import keep_mask
-from heedful.probes.flow import FlowRecorder, flow_terms
+from heedful.probes.recording import FlowRecorder
+from heedful.probes.scores import flow_terms
 from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.tokenize import Tokenizer
 from heedful.training.events import EpochDone

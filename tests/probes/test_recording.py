@@ -10,8 +10,7 @@ from heedful.config import RecordSettings
 from heedful.models.classifier import Classifier
 from heedful.models.layers import AffineEncoder
 from heedful.probes import recording
-from heedful.probes.flow import FlowRecorder
-from heedful.probes.recording import FlowTables, ScoreRecorder
+from heedful.probes.recording import FlowRecorder, FlowTables, ScoreRecorder
 from heedful.probes.scores import token_scores
 from heedful.text import synthetic
 from heedful.text.corpus import Corpus

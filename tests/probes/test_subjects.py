@@ -7,13 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.analysis.decisions import TraceSubject
 from heedful.analysis.erasure import first_flips
-from heedful.analysis.flips import Grid, flips_along
+from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, Subject, TraceSubject, Units, flips_along
 from heedful.analysis.rankings import ranked
 from heedful.errors import UnknownName
 from heedful.probes.reading import Reader
-from heedful.subjects import ATTENTION, DELETE, MASK, Subject, Units
 from heedful.tracing import trace
 from tests.oracles import erasure as oracle
 from tests.oracles.random_traces import random_trace
@@ -58,9 +56,9 @@ def test_with_nothing_gone_nothing_changes(name: str, how: str) -> None:
 @pytest.mark.parametrize(("name", "how"), [pair for pair in WAYS if pair[1] != MASK])
 def test_with_everything_gone_the_bias_is_left(name: str, how: str) -> None:
     subject = SUBJECTS[name]
-    bias = subject.trace.bias if isinstance(subject, TraceSubject) else subject.traced.trace.bias  # type: ignore[attr-defined]
+    assert isinstance(subject, TraceSubject)
     after = subject.without(every(subject), torch.ones(int(subject.units.offsets[-1]), dtype=torch.bool), how)
-    torch.testing.assert_close(after, bias.softmax(0).expand_as(after))
+    torch.testing.assert_close(after, subject.trace.bias.softmax(0).expand_as(after))
 
 
 @pytest.mark.parametrize(("name", "how"), WAYS)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from heedful.errors import InputError
-from heedful.report.timeline import CONTENT_POLICY, MOMENTS, POINTS, timeline
+from heedful.report.html import CONTENT_POLICY, MOMENTS, POINTS, timeline
 
 
 def course(tokens: int = 3, moments: int = 3, *, name: str = "word") -> pd.DataFrame:

@@ -10,12 +10,10 @@ from rich.console import Console
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
-from heedful.report.html import render_html
-from heedful.report.page import Judged, Page, PageTable, Section
-from heedful.report.payload import FORMAT, payload
-from heedful.report.plain import plain
+from heedful.report import plain
+from heedful.report.html import CONTENT_POLICY, render_html
+from heedful.report.page import FORMAT, Judged, Page, PageTable, Section, payload
 from heedful.report.terminal import print_page
-from heedful.report.timeline import CONTENT_POLICY
 
 VERDICT = Verdict(
     claim="S1",

@@ -5,15 +5,16 @@ import pytest
 import torch
 
 from heedful.claims.erasure import OF_ONE_MODEL
-from heedful.studies.erase import (
+from heedful.studies.erase import erase_trace
+from heedful.studies.examine import (
+    DECISION_WORDS,
+    RESTING_WORDS,
     by_decision,
-    decisions_in_words,
     erase_attention,
-    erase_trace,
     erasure_words,
-    resting_in_words,
     summarise,
 )
+from heedful.studies.measures import in_words
 from heedful.traces import Trace
 
 
@@ -71,7 +72,7 @@ def test_nothing_to_erase_and_nothing_that_flips_are_said() -> None:
     )
     firm = flips_of({"attention": [(0, 2, None)], "random": [(0, 2, None)], "minimum": [(0, 2, None)]})
     assert erasure_words(firm, summarise(firm), "words").startswith("No decision rests on a part of its words")
-    assert resting_in_words(summarise(firm))["median erased"].tolist() == ["–", "–", "–"]
+    assert in_words(summarise(firm), RESTING_WORDS)["median erased"].tolist() == ["–", "–", "–"]
 
 
 def test_decisions_for_each_class_have_a_line_of_their_own() -> None:
@@ -93,7 +94,7 @@ def test_decisions_for_each_class_have_a_line_of_their_own() -> None:
     assert found["lead_taken"].to_dict() == {"a": 1.0, "b": 0.0}
     assert found["median_fraction"].to_dict() == {"a": 0.25, "b": 0.75}
     assert set(by_decision(flips, ("a", "b"), learned=False)["found"]) == {"not shown"}
-    assert decisions_in_words(by_decision(flips, ("a", "b"))).iloc[1].tolist() == [
+    assert in_words(by_decision(flips, ("a", "b")), DECISION_WORDS).iloc[1].tolist() == [
         "b", "25", "20", "75.0%", "25.0%", "0.0%", "0.0%", "no"
     ]  # fmt: skip
 
@@ -162,7 +163,7 @@ def test_an_erasure_is_of_all_texts_and_has_its_verdicts() -> None:
     "column", ["median erased", "over half", "weight erased", "is minimal", "× minimum", "lead gone"]
 )
 def test_shown_cells_are_words(column: str) -> None:
-    assert all(isinstance(cell, str) for cell in resting_in_words(summarise(FLIPS))[column])
+    assert all(isinstance(cell, str) for cell in in_words(summarise(FLIPS), RESTING_WORDS)[column])
 
 
 def test_of_a_model_that_learned_nothing_audit_and_erase_say_the_same_of_every_class() -> None:

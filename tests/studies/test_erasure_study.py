@@ -18,7 +18,8 @@ from heedful.models.classifier import Classifier
 from heedful.pipeline import run
 from heedful.report.terminal import print_page
 from heedful.store import Store
-from heedful.studies.erase import Course, ErasedText, erase_text, erase_trace
+from heedful.studies.erase import erase_trace
+from heedful.studies.explain import Course, ErasedText, erase_text
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.traces import Trace

@@ -12,6 +12,8 @@ from heedful.errors import ConfigError, UnknownName
 from heedful.papers import serrano2019 as facts
 from heedful.pipeline import run
 from heedful.store import Store
+from heedful.studies.measures import called
+from heedful.studies.serrano2019 import STUDY
 from heedful.studies.serrano2019 import runs as study_runs
 from heedful.studies.serrano2019.runs import (
     CONFIGURATIONS,
@@ -20,16 +22,14 @@ from heedful.studies.serrano2019.runs import (
     NEAREST,
     QUICK,
     WHOLE,
-    called,
     configured_as,
     cost,
     trial,
     trials,
 )
-from heedful.studies.serrano2019.study import STUDY
 from heedful.studies.study import want
 from heedful.text import synthetic, vectors
-from heedful.text.datasets import DATASETS
+from heedful.text.recipes import DATASETS
 
 
 def test_the_models_are_those_of_the_paper_in_its_order() -> None:
@@ -107,7 +107,7 @@ def test_the_selection_has_every_model_on_every_data_set_once_per_seed() -> None
     assert len({one.settings for one in wanted}) == 36
     assert (wanted[0].dataset, wanted[0].model) == ("yelp10k", "HANrnn")
     assert wanted[1].columns["seed"] == 1
-    assert (called("yelp"), called("yelp10k"), called("a/my.csv")) == ("Yelp", "yelp10k", "my.csv")
+    assert tuple(called(name, facts.NAMES) for name in ("yelp", "yelp10k", "a/my.csv")) == ("Yelp", "yelp10k", "my.csv")
 
 
 def test_the_quick_selection_has_every_model_and_few_epochs() -> None:

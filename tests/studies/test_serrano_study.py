@@ -17,9 +17,10 @@ from heedful.claims.erasure import CLAIMS
 from heedful.errors import UnknownName
 from heedful.papers.serrano2019 import MODELS
 from heedful.pipeline import Run
-from heedful.studies.serrano2019.study import STUDY
+from heedful.studies.reproduce import tabulate
+from heedful.studies.serrano2019 import STUDY
 from heedful.studies.serrano2019.tables import attained_in_words, fractions_in_words
-from heedful.studies.study import tabulate, want
+from heedful.studies.study import want
 from tests.covering import covers
 
 pytestmark = pytest.mark.xdist_group("serrano study")  # one worker makes what these tests share
@@ -164,9 +165,7 @@ def test_without_an_encoder_deleting_words_flips_as_erasing_their_weights_does(p
 
 
 def test_changed_texts_are_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "heedful.studies.serrano2019.inputs.read_changed_texts", lambda *_, **__: pytest.fail("read again")
-    )
+    monkeypatch.setattr("heedful.studies.erase.read_changed_texts", lambda *_, **__: pytest.fail("read again"))
     again = place.call("--models", ",".join(TRAINED), "--table", "inputs")
     assert again.code == 0, again.err
     assert "reading changed texts: 2 of 2 runs" in again.err

@@ -18,11 +18,12 @@ from heedful.pipeline import run
 from heedful.report.exports import as_markdown
 from heedful.store import Store
 from heedful.studies.advice import PENALTY, class_parting, recommend_scale
-from heedful.studies.study import STUDIES, Material, Reproduced, Selection, Study, find_study, reproduce, want
+from heedful.studies.reproduce import Reproduced, reproduce
+from heedful.studies.study import STUDIES, Material, Selection, Study, find_study, want
+from heedful.studies.sun2020 import STUDY
 from heedful.studies.sun2020 import runs as study_runs
-from heedful.studies.sun2020.runs import MODELS, NAMES, Cell, cost, table_trials
-from heedful.studies.sun2020.study import STUDY
-from heedful.studies.sun2020.tables import accuracies, as_printed, show_table_2, summary_words, table_2
+from heedful.studies.sun2020.runs import MODELS, NAMES, Cell, cost, trials_of
+from heedful.studies.sun2020.tables import accuracies, as_printed, summary_words, table_2
 from heedful.text.corpus import Corpus
 from tests.covering import covers
 
@@ -137,7 +138,7 @@ def test_the_quick_study_is_small() -> None:
 @pytest.mark.usefixtures("tiny")
 def test_the_table_of_two_runs_beside_the_paper(small_corpus: Corpus, tmp_path: Path) -> None:
     selection = Selection(datasets=("sst",), models=("DP", "AD"), scales=(10.0,), seeds=2)
-    trials = [trial for trial in table_trials(selection) if trial.model == "DP"]
+    trials = [trial for trial in trials_of(selection, everywhere=True) if trial.model == "DP"]
     runs = [(trial, run(trial.settings, Store(tmp_path), corpus=small_corpus)) for trial in trials]
     (row,) = table_2(accuracies(Material(selection=selection, runs=runs))).to_dict("records")
     values = [100 * one.metrics["test_accuracy"] for _, one in runs]
@@ -167,7 +168,7 @@ def test_the_table_is_printed_as_in_the_paper_with_marks() -> None:
 
 def test_markdown_escapes_pipes_and_explains_the_interval() -> None:
     table = hand_made()
-    shown = show_table_2({"table2": table, "table2-as-printed": as_printed(table)})
+    shown = STUDY.table("2").show({"table2": table, "table2-as-printed": as_printed(table)})
     text = as_markdown(shown.cells, shown.note)
     assert r"| my\|file | 10 | 50.0 [40.0, 60.0] | – |" in text
     assert "over the test texts (Wilson)" in text

@@ -9,13 +9,13 @@ import pytest
 
 from heedful.config import RunSettings
 from heedful.pipeline import read_corpus, run
-from heedful.report.timeline import CONTENT_POLICY
+from heedful.report.html import CONTENT_POLICY
 from heedful.store import Store
-from heedful.studies.study import Reproduced, reproduce, want
-from heedful.studies.sun2020 import study as study_module
-from heedful.studies.sun2020 import synthetic
-from heedful.studies.sun2020.study import CLAIMED, DRAWN, PUBLISHED, STUDY
-from heedful.studies.sun2020.synthetic import Planted, Recording, plan
+from heedful.studies.reproduce import Reproduced, reproduce
+from heedful.studies.study import want
+from heedful.studies.sun2020 import CLAIMED, DRAWN, PUBLISHED, STUDY
+from heedful.studies.sun2020 import runs as study_runs
+from heedful.studies.sun2020.runs import Planted, Recording, plan, recipe
 from heedful.studies.sun2020.tables import attention_gap, gap_courses, loss_table, settling_times
 from tests.covering import covers
 
@@ -50,7 +50,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Recording]
 
 
 def test_the_recipe_is_the_paper_s() -> None:
-    settings = synthetic.recipe(seed=3)
+    settings = recipe(seed=3)
     assert (
         settings.model.model_dump()
         | {
@@ -94,7 +94,7 @@ def test_a_planted_corpus_is_a_source_and_back(data: Planted, source: str) -> No
 
 
 def test_a_quick_recording_covers_the_same_time_of_gradient_flow() -> None:
-    whole, quick = synthetic.recipe(), synthetic.recipe(quick=True)
+    whole, quick = recipe(), recipe(quick=True)
     assert quick.training.epochs < whole.training.epochs / 10
     covered = [settings.training.epochs * settings.training.learning_rate for settings in (whole, quick)]
     assert covered[0] == pytest.approx(covered[1])
@@ -149,7 +149,7 @@ def small_study(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     folder = tmp_path_factory.mktemp("study")
     small_plan = {name: tuple(map(small, wanted[:2])) for name, wanted in plan(quick=True).items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(study_module, "plan", lambda **_options: small_plan)
+        patch.setattr(study_runs, "plan", lambda **_options: small_plan)
         patch.setattr("heedful.text.synthetic.HELD_OUT_SIZE", 60)
         wanted = want(STUDY, quick=True, figures=["all"], claims=True)
         made = [table for table in wanted.tables if table.name == "synthetic"]

@@ -6,7 +6,7 @@ import pytest
 
 import heedful
 from heedful.studies.calibration.judging import population
-from heedful.studies.calibration.trained import found_share, grow
+from heedful.studies.calibration.planted import found_share, grow
 from heedful.studies.calibration.worlds import Case, World
 
 

@@ -15,11 +15,10 @@ from heedful.config import RunSettings
 from heedful.errors import ConfigError, DataError, UnknownName
 from heedful.pipeline import Run, run
 from heedful.store import CORPUS, Store
-from heedful.sweep import worker
-from heedful.sweep.engines import Ended, LocalEngine, make_engine
+from heedful.sweep import engines
+from heedful.sweep.engines import Ended, Job, LocalEngine, Outcome, make_engine
 from heedful.sweep.loop import Planned, SweepEvent, Waiting, preview, sweep
 from heedful.sweep.plan import Plan
-from heedful.sweep.worker import Job, Outcome
 from heedful.text.datasets import load_corpus
 from tests.commands import call, start, write_corpus, write_plan
 
@@ -169,9 +168,9 @@ def test_an_error_that_quotes_half_a_character_is_an_outcome(monkeypatch: pytest
     def fail(_job: Job) -> Outcome:
         raise DataError("There is no label '\ud83d'.")
 
-    monkeypatch.setitem(worker.ACTIONS, "run", fail)
+    monkeypatch.setitem(engines.ACTIONS, "run", fail)
     outcome = Outcome.model_validate_json(
-        worker.perform(Job(action="run", settings=RunSettings(), store="").model_dump_json())
+        engines.perform(Job(action="run", settings=RunSettings(), store="").model_dump_json())
     )
     assert (outcome.status, outcome.kind, outcome.message) == ("failed", "DataError", "There is no label '?'.")
 

@@ -11,7 +11,7 @@ from heedful.config import RunSettings
 from heedful.errors import InputError
 from heedful.files import write_table
 from heedful.store import RUN, Store, write_manifest
-from heedful.sweep.resources import (
+from heedful.sweep.loop import (
     BASE_BYTES,
     available_bytes,
     cores,

@@ -10,16 +10,16 @@ import torch
 
 from heedful.config import DataSettings
 from heedful.errors import DataError
-from heedful.store import Store
-from heedful.text import cache
-from heedful.text.cache import MappedTexts, cache_corpus, cached_corpus, corpus_facts, corpus_key
-from heedful.text.datasets import load_corpus
+from heedful.store import CORPUS, Store
+from heedful.text import datasets
+from heedful.text.corpus import Corpus
+from heedful.text.datasets import MappedTexts, cache_corpus, corpus_facts, corpus_key, load_corpus, open_corpus
 from tests.commands import environment, write_corpus
 
 READ_ALL = """
 import sys
 from pathlib import Path
-from heedful.text.cache import open_corpus
+from heedful.text.datasets import open_corpus
 corpus = open_corpus(Path(sys.argv[1]))
 sum(map(len, corpus.train.texts)) + int(corpus.train.tokens.numbers.sum() + corpus.train.tokens.spans.sum())
 print("read", flush=True)
@@ -30,6 +30,11 @@ sys.stdin.read()
 @pytest.fixture
 def data(tmp_path: Path) -> DataSettings:
     return DataSettings(source=str(write_corpus(tmp_path / "small.csv")))
+
+
+def cached_corpus(data: DataSettings, store: Store) -> Corpus:
+    """As a worker gets it: written by one process, opened by its key."""
+    return open_corpus(store.place(CORPUS, cache_corpus(data, store).key))
 
 
 def test_a_cached_corpus_is_the_corpus(tmp_path: Path, data: DataSettings) -> None:
@@ -56,7 +61,7 @@ def test_a_corpus_is_tokenised_once_and_its_texts_are_not_hashed_again(
     tmp_path: Path, data: DataSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = cache_corpus(data, Store(tmp_path / "cache"))
-    monkeypatch.delattr(cache, "load_corpus")
+    monkeypatch.delattr(datasets, "load_corpus")
     assert cache_corpus(data, Store(tmp_path / "cache")) == corpus_facts(data, Store(tmp_path / "cache")) == facts
     assert [path.name for path in (tmp_path / "cache" / ".corpora").iterdir()] == [facts.key]
 
@@ -82,7 +87,7 @@ def test_a_missing_file_is_the_readers_sentence(tmp_path: Path) -> None:
 
 def test_mapped_texts_are_a_sequence_of_strings(tmp_path: Path) -> None:
     texts = ["plain", "", "Zoë ☕", "half \ud83d of a pair"]
-    cache._write_texts(tmp_path / "texts.arrow", texts)
+    datasets._write_texts(tmp_path / "texts.arrow", texts)
     mapped = MappedTexts(tmp_path / "texts.arrow")
     assert list(mapped) == texts
     assert (mapped[-1], mapped[1:3], len(mapped)) == (texts[-1], ("", "Zoë ☕"), 4)

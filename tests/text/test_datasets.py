@@ -12,8 +12,9 @@ from heedful.analysis.tokens import AS_PRINTED, class_counts, token_groups
 from heedful.errors import DataError
 from heedful.papers import serrano2019, sun2020
 from heedful.studies.corpora import beside_the_paper
-from heedful.text.datasets import DATASETS, data_folder, load_corpus
+from heedful.text.datasets import load_corpus
 from heedful.text.ragged import segments_of
+from heedful.text.recipes import DATASETS, data_folder
 from heedful.text.tokenize import UNKNOWN
 
 

@@ -7,9 +7,8 @@ import pytest
 from heedful.config import DataSettings
 from heedful.errors import DataError
 from heedful.text import synthetic
-from heedful.text.cache import corpus_key
 from heedful.text.corpus import Corpus, Split
-from heedful.text.datasets import load_corpus
+from heedful.text.datasets import corpus_key, load_corpus
 
 
 def groups_of(corpus: Corpus, text: str) -> list[str]:

@@ -8,9 +8,8 @@ rounding can tell are repeated exactly, so ties are ties and no ranking beats th
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, wraps
-from typing import Any, TypeVar
+from functools import wraps
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,13 +18,10 @@ from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from heedful.analysis.blocks import Block, blocks
+from heedful.analysis.erasure_loops import Numbers
 from heedful.analysis.statistics import Estimate, share
 from heedful.errors import InputError
-from heedful.subjects import ATTENTION, Subject, Units, check_way
 from heedful.traces import SUM_TOLERANCE, Trace
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 T = TypeVar("T")
 
@@ -77,17 +73,13 @@ def pooling_agreement(trace: Trace) -> Estimate:
 def erased_logits(trace: Trace, erased: Bool[Tensor, " units"]) -> Float[Tensor, "instances classes"]:
     """b + Σ_{i∉S} α_i z_i / Σ_{i∉S} α_i; b where no weight remains."""
     weights = trace.attention_weights.masked_fill(erased, 0)
-    if wide(trace).any():
-        weights = torch.where(wide(trace)[trace.segments], _remaining_weights(trace, erased), weights)
+    if wide(trace).any():  # exp(a_i − max of the remaining a): the largest is one, however small it was
+        scores = trace.attention_scores.masked_fill(erased, -torch.inf)
+        largest = torch.segment_reduce(scores, "max", offsets=trace.offsets)
+        relative = (scores - largest.where(largest > -torch.inf, 0)[trace.segments]).exp_()
+        weights = torch.where(wide(trace)[trace.segments], relative, weights)
     normaliser = torch.segment_reduce(weights, "sum", offsets=trace.offsets)
     return trace.bias + pooled(trace, weights) / normaliser.where(normaliser > 0, 1)[:, None]
-
-
-def _remaining_weights(trace: Trace, erased: Bool[Tensor, " units"]) -> Float[Tensor, " units"]:
-    """exp(a_i − max of the remaining a): the largest remaining weight is one, however small it was."""
-    scores = trace.attention_scores.masked_fill(erased, -torch.inf)
-    largest = torch.segment_reduce(scores, "max", offsets=trace.offsets)
-    return (scores - largest.where(largest > -torch.inf, 0)[trace.segments]).exp_()
 
 
 def pooled(trace: Trace, weights: Float[Tensor, " units"]) -> Float[Tensor, "instances classes"]:
@@ -135,7 +127,7 @@ def wide(trace: Trace) -> Bool[Tensor, " instances"]:
     scores = trace.attention_scores
     low, high = scores.aminmax()
     if high - low <= LARGEST_SPAN:
-        return torch.zeros(len(trace), dtype=torch.bool, device=scores.device)
+        return torch.zeros_like(trace.lengths, dtype=torch.bool)
     smallest = torch.segment_reduce(scores.where(scores > -torch.inf, torch.inf), "min", offsets=trace.offsets)
     return torch.segment_reduce(scores, "max", offsets=trace.offsets) - smallest > LARGEST_SPAN
 
@@ -155,48 +147,6 @@ def weight_powers(trace: Trace) -> tuple[Numbers, Numbers]:
         mantissas[where] = 0.0
         mantissas[where][alive], exponents[where][alive] = _powers(scores[alive])
     return mantissas, exponents
-
-
-@once_per_trace
-def all_blocks(trace: Trace) -> tuple[Block, ...]:
-    """All instances, those of similar length side by side."""
-    return tuple(blocks(trace.offsets, torch.arange(len(trace), device=trace.offsets.device)))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TraceSubject(Subject):
-    """A trace as a subject: erasing attention weights is all it can do, and it knows exactly what that does."""
-
-    trace: Trace
-    ways: tuple[str, ...] = (ATTENTION,)
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        return self.trace.class_names
-
-    @cached_property
-    def units(self) -> Units:
-        return Units(offsets=self.trace.offsets)
-
-    @property
-    def probabilities(self) -> Float[Tensor, "instances classes"]:
-        return self.trace.probabilities
-
-    @property
-    def decisions(self) -> Int[Tensor, " instances"]:
-        return decisions(self.trace)
-
-    def without(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
-    ) -> Float[Tensor, "rows classes"]:
-        check_way(how, self)
-        return erased_logits(self.trace, gone)[rows].softmax(1)
-
-    def decide(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
-    ) -> Int[Tensor, " rows"]:
-        check_way(how, self)
-        return decisions_after(self.trace, gone)[rows]
 
 
 def units_at(trace: Trace, instance: int, positions: Sequence[int]) -> list[int]:

@@ -25,24 +25,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.text.ragged import segment_softmax, segments_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class Documents:
-    """Labelled documents as numbers. With one output, label 1 is y = +1 and label 0 is y = −1."""
-
-    tokens: Int[Tensor, " units"]
-    labels: Int[Tensor, " documents"]
-    offsets: Int[Tensor, " bounds"]
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @cached_property
-    def segments(self) -> Int[Tensor, " units"]:
-        """For every unit the number of its document."""
-        return segments_of(self.offsets)
+from heedful.text.ragged import Batch, segment_softmax, segments_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +154,8 @@ class Flow:
         return sum_of(self.approximate.values()) if self.approximate else None
 
 
-def observe(parameters: Parameters, documents: Documents) -> Moment:
-    """One pass over the documents: the scores of all tokens, π and ρ."""
+def observe(parameters: Parameters, documents: Batch) -> Moment:
+    """One pass over the documents: the scores of all tokens, π and ρ. With one output, label 1 is y = +1, 0 is −1."""
     tokens = see_tokens(parameters)
     attention = tokens.features @ parameters.context_vector / parameters.score_scale
     polarity = tokens.hidden @ parameters.readout_weight.T
@@ -194,24 +177,24 @@ def see_tokens(parameters: Parameters) -> TokenStates:
 
 
 def occurrence_sums(
-    attention_scores: Float[Tensor, " vocab"], polarity_scores: Float[Tensor, "vocab outputs"], documents: Documents
+    attention_scores: Float[Tensor, " vocab"], polarity_scores: Float[Tensor, "vocab outputs"], documents: Batch
 ) -> tuple[Float[Tensor, "vocab outputs"], Float[Tensor, " vocab"], Float[Tensor, " documents"]]:
     """π(e) = Σ α_j g_t and ρ(e) = Σ α_j g_tᵀ(s_e − s_t) of every token (Eqs. 16, 20), and the loss of every document.
 
     A token that occurs n times in a document enters n times, with the same α_j.
     """
-    tokens, offsets, segments = documents.tokens, documents.offsets, documents.segments
-    weights = segment_softmax(attention_scores.index_select(0, tokens), offsets)
+    tokens, offsets, segments = documents.tokens, documents.offsets, segments_of(documents.offsets)
+    weights = segment_softmax(attention_scores.index_select(0, tokens), offsets, segments)
     # Output by output: flat arrays of all units are several times faster here than [units × outputs]
     polarity = [column.index_select(0, tokens) for column in polarity_scores.T.contiguous()]
     outputs = [torch.segment_reduce(weights * column, "sum", offsets=offsets) for column in polarity]
     pulls, losses = output_pulls(torch.stack(outputs, 1), documents.labels)
-    pi, surplus = [], torch.zeros_like(weights)
+    pi, surplus, nothing = [], torch.zeros_like(weights), torch.zeros_like(attention_scores)
     for unit_polarity, output, pull in zip(polarity, outputs, pulls.T.contiguous(), strict=True):
         pulled = pull.index_select(0, segments).mul_(weights)
-        pi.append(_add_up(pulled, tokens, len(attention_scores)))
+        pi.append(nothing.index_add(0, tokens, pulled))
         surplus.addcmul_(pulled, unit_polarity.sub_(output.index_select(0, segments)))
-    return torch.stack(pi, 1), _add_up(surplus, tokens, len(attention_scores)), losses
+    return torch.stack(pi, 1), nothing.index_add(0, tokens, surplus), losses
 
 
 def output_pulls(
@@ -346,10 +329,6 @@ def summary(moment: Moment) -> dict[str, Float[Tensor, "*outputs"]]:
 def sum_of(parts: Iterable[Float[Tensor, "..."]]) -> Float[Tensor, "..."]:
     """Σ of arrays of one shape."""
     return torch.stack([*parts]).sum(0)
-
-
-def _add_up(values: Float[Tensor, " units"], tokens: Int[Tensor, " units"], size: int) -> Float[Tensor, " vocab"]:
-    return values.new_zeros(size).index_add_(0, tokens, values)
 
 
 def _outer_sum(

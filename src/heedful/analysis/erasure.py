@@ -1,10 +1,15 @@
-"""Erasure along a ranking: how many units must go before the decision flips. Serrano & Smith 2019, sections 4 and 5.
+"""Erasure: how many units must go before the decision flips, along a ranking and at the least.
 
     logits(S) = b + Σ_{i∉S} α_i z_i / Σ_{i∉S} α_i          all erased: logits = b
 
 All prefixes of all instances come from one sort and one reversed sum per instance; no model is called. Sums run from
 the last remaining unit backwards, so that nothing cancels, relative to the largest weight so far, so that nothing
 underflows that matters. Floating point decides where it can tell, whole numbers where it cannot.
+
+The minimum decision-flipping set is exact too. With c_i^k = α_i (z_ik − z_iy + b_k − b_y) the decision leaves y after
+erasing S, something remaining, iff for some k the sum Σ_{i∉S} c_i^k is positive, or zero with k < y: renormalising only
+scales it. For one k the fewest erasures take the most negative c_i^k first: O(K n log n) per instance. Serrano & Smith
+2019, sections 4 and 5, call it computationally prohibitive; it is not.
 """
 
 from collections.abc import Sequence
@@ -17,12 +22,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis import erasure_loops
-from heedful.analysis.blocks import Block, each, one_thread, shares_of_rows
 from heedful.analysis.decisions import (
     EPSILON,
     NEVER,
-    all_blocks,
     decisions,
+    decisions_after,
     erased_logits,
     exact_terms,
     magnitude,
@@ -34,12 +38,15 @@ from heedful.analysis.decisions import (
     weight_powers,
     wide,
 )
-from heedful.analysis.rankings import Ranking, ranked, ranked_units, ranking
+from heedful.analysis.erasure_loops import Numbers, arrays, each, one_thread, shares
+from heedful.analysis.rankings import Ranking, all_blocks, ranked, ranking, sort_units
 from heedful.errors import InputError
 from heedful.traces import Trace
 
 # The stream of chance for the other unit; the orders of the random ranking are 0, 1, ….
 OTHER_UNIT = 2**32 - 1
+FUZZ = 16 * EPSILON
+"""How far a difference of polarity scores may be off, relative to the largest of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,58 +127,39 @@ def flip_table(flips: Flips, lengths: Int[Tensor, " instances"]) -> pd.DataFrame
 @one_thread()
 def flips_by_keys(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Flips:
     """The first flip of every instance when the units with the largest keys (or the smallest) are erased first."""
-    erased, flipped_to = torch.empty_like(decisions(trace)), torch.empty_like(decisions(trace))
-    mass = torch.empty_like(erased, dtype=torch.float64)
-    reaches(trace)  # before the threads that all need it
-    parts = each(lambda block: _flips_of(trace, block, ranked_units(block, keys, reverse=reverse)), all_blocks(trace))
-    for block, part in zip(all_blocks(trace), parts, strict=True):
-        erased[block.rows], flipped_to[block.rows], mass[block.rows] = part.erased, part.flipped_to, part.mass
-    return Flips(erased=erased, flipped_to=flipped_to, mass=mass)
+    scale, doubts, size = unit_scale(trace), rounding(trace.lengths) * magnitude(trace), len(trace)
+    limits = doubts * scale, (reaches(trace) + doubts) * scale
+    instances = arrays(trace.offsets, decisions(trace), wide(trace), *limits)
+    weights, polarity, bias = arrays(trace.attention_weights, trace.polarity_scores, trace.bias)
+    units = *weight_powers(trace), weights, polarity
+    order = np.empty(len(keys), np.int64)
+    erased, flipped_to, mass, doubtful = (np.empty(size, kind) for kind in (np.int64, np.int64, np.float64, np.bool_))
+    found = erased, flipped_to, mass, doubtful
 
+    def fill(rows: Numbers) -> None:
+        sort_units(trace, rows, keys, order, reverse=reverse)
+        erasure_loops.first_flips(rows, order, instances, units, (bias, scale), found)
 
-def _flips_of(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> Flips:
-    """Of the instances of a block, their units in this order."""
-    flips, doubtful = _summed_flips(trace, block, order)
-    for row in doubtful.nonzero().squeeze(1).tolist():
-        flips.erased[row], flips.flipped_to[row] = _exact_flip(trace, int(block.rows[row]), order[row])
-        gone = order[row, : min(int(flips.erased[row]), int(trace.lengths[block.rows[row]]))]
-        flips.mass[row] = trace.attention_weights[gone].sum()
-    return flips
-
-
-def _summed_flips(trace: Trace, block: Block, order: Int[Tensor, "rows width"]) -> tuple[Flips, Bool[Tensor, " rows"]]:
-    """The first flip of every row of an order, and where rounding could decide; by sums of α_i (z_ik + b_k)."""
-    size, lengths, scale = len(order), trace.lengths[block.rows], unit_scale(trace)
-    found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size), np.empty(size, np.bool_)
-    doubts = rounding(lengths) * magnitude(trace)
-    limits = doubts * scale, (reaches(trace)[block.rows] + doubts) * scale
-    own = order, trace.offsets[block.rows], lengths, decisions(trace)[block.rows], wide(trace)[block.rows], *limits
-    rows = tuple(tensor.numpy(force=True) for tensor in own)
-    weights, polarity, bias = (
-        tensor.numpy(force=True) for tensor in (trace.attention_weights, trace.polarity_scores, trace.bias)
-    )
-    erasure_loops.first_flips(rows, (*weight_powers(trace), weights, polarity), (bias, scale), found)
-    erased, flipped_to, mass, doubtful = (torch.from_numpy(array).to(order.device) for array in found)
-    return Flips(erased=erased, flipped_to=flipped_to, mass=mass), doubtful
+    each(fill, all_blocks(trace))
+    for instance in np.flatnonzero(doubtful).tolist():
+        own = order[trace.instance(instance)]
+        erased[instance], flipped_to[instance] = _exact_flip(trace, instance, own)
+        mass[instance] = trace.attention_weights[own[: erased[instance]]].sum()
+    numbers = {"erased": erased, "flipped_to": flipped_to, "mass": mass}
+    return Flips(**{name: torch.from_numpy(array).to(keys.device) for name, array in numbers.items()})
 
 
 @once_per_trace
 def reaches(trace: Trace) -> Float[Tensor, " instances"]:
     """How far a unit of each instance can help another class against the chosen one, relative to its weight."""
-    found = np.empty(len(trace))
-    arrays = (trace.offsets, trace.polarity_scores, trace.bias, decisions(trace))
-    offsets, polarity, bias, chosen = (tensor.numpy(force=True) for tensor in arrays)
-
-    def fill(some: slice) -> None:
-        erasure_loops.reaches(offsets[some.start : some.stop + 1], polarity, bias, chosen[some], found[some])
-
-    each(fill, shares_of_rows(len(trace), len(polarity)))
+    found, own = np.empty(len(trace)), arrays(trace.offsets, trace.polarity_scores, trace.bias, decisions(trace))
+    each(lambda some: erasure_loops.reaches(*some, *own, found), shares(len(trace), len(trace.segments)))
     return torch.from_numpy(found).to(trace.offsets.device)
 
 
-def _exact_flip(trace: Trace, instance: int, order: Int[Tensor, " width"]) -> tuple[int, int]:
-    """The first flip of one instance in whole numbers."""
-    places = (order[: int(trace.lengths[instance])] - trace.offsets[instance]).numpy(force=True)
+def _exact_flip(trace: Trace, instance: int, order: Numbers) -> tuple[int, int]:
+    """The first flip of one instance, along an order of its units, in whole numbers."""
+    places = order - int(trace.offsets[instance])
     alive = np.isfinite(trace.attention_scores[trace.instance(instance)].numpy(force=True))[places]
     weighty = int(np.flatnonzero(alive)[-1]) + 1
     winners = exact_terms(trace, instance)[places][::-1].cumsum(0)[::-1][:weighty].argmax(1)
@@ -180,6 +168,115 @@ def _exact_flip(trace: Trace, instance: int, order: Int[Tensor, " width"]) -> tu
     if len(flips):
         return int(flips[0]), int(winners[flips[0]])
     return (NEVER, chosen) if bias_class == chosen else (weighty, bias_class)
+
+
+@one_thread()
+def minimum_flips(trace: Trace) -> pd.DataFrame:
+    """A smallest set of units whose erasure flips the decision, provably: one row per instance.
+
+    Erasing S leaves the decision y iff for some class k the sum over what remains of α_i (z_ik − z_iy + b_k − b_y) is
+    positive, or zero with k < y; so the units that hold k back most go first, and the best class wins. Serrano & Smith
+    2019, section 5, compare rankings with each other; this is what the best ranking could reach.
+
+    trace: from `heedful.trace` or `Trace.from_arrays`.
+
+    Columns: instance, units (how many it has), erased (the size of the set; null where not even erasing everything
+    flips), positions (the set, from 0; None where there is none), flipped_to (the class number after the erasure).
+    Units without any weight need not be erased and are in no set.
+
+    >>> import heedful
+    >>> scores = {"attention_weights": [0.5, 0.25, 0.25], "polarity_scores": [-1, 8, -1]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 3], bias=[0], units=["dull", "good", "film"], **scores)
+    >>> heedful.minimum_flips(trace)
+       instance  units  erased positions  flipped_to
+    0         0      3       1       [1]           0
+    """
+    erased, after = minimum_sets(trace)
+    marks, starts = erased.numpy(force=True), trace.offsets[:-1].numpy(force=True)
+    count = np.add.reduceat(marks, starts, dtype=np.int64)
+    never, ends = count == 0, np.cumsum(count).tolist()
+    positions: list[int] = (np.flatnonzero(marks) - np.repeat(starts, count)).tolist()
+    sets = [positions[end - size : end] if size else None for end, size in zip(ends, count.tolist(), strict=True)]
+    return pd.DataFrame(
+        {
+            "instance": np.arange(len(trace)),
+            "units": trace.lengths.numpy(force=True),
+            "erased": pd.arrays.IntegerArray(count, never),
+            "positions": pd.Series(sets, dtype=object),
+            "flipped_to": pd.arrays.IntegerArray(after.numpy(force=True), never.copy()),
+        }
+    )
+
+
+@one_thread()
+def verify_flip(trace: Trace, table: pd.DataFrame) -> pd.DataFrame:
+    """The sets of `minimum_flips` checked again: does plain erasure of the positions flip, and to that class?
+
+    That a set is smallest is not checked here: it follows from how it is found.
+
+    trace: the one that the table was made from.
+    table: rows with the columns instance, erased, positions and flipped_to; all of them or some, or sets of your own.
+
+    Columns: instance, holds (null where the row says that nothing flips: no single erasure can show that).
+
+    >>> import heedful
+    >>> scores = {"attention_weights": [0.5, 0.25, 0.25], "polarity_scores": [-1, 8, -1]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 3], bias=[0], units=["dull", "good", "film"], **scores)
+    >>> flips = heedful.minimum_flips(trace)
+    >>> heedful.verify_flip(trace, flips)
+       instance  holds
+    0         0   True
+    >>> heedful.verify_flip(trace, flips.assign(positions=[[0]]))["holds"].tolist()
+    [False]
+    """
+    erased = torch.zeros_like(trace.attention_scores, dtype=torch.bool)
+    claims = list(zip(table["instance"], table["erased"], table["positions"], table["flipped_to"], strict=True))
+    for instance, _, positions, _ in claims:
+        if positions is not None:
+            erased[units_at(trace, int(instance), positions)] = True
+    before, after = decisions(trace).tolist(), decisions_after(trace, erased).tolist()
+    holds = [
+        None
+        if positions is None
+        else len(set(positions)) == size and after[instance] == flipped_to and after[instance] != before[instance]
+        for instance, size, positions, flipped_to in claims
+    ]
+    return pd.DataFrame({"instance": table["instance"].to_numpy(), "holds": pd.array(holds, dtype="boolean")})
+
+
+def minimum_sets(trace: Trace) -> tuple[Bool[Tensor, " units"], Int[Tensor, " instances"]]:
+    """The units of a minimum flip set of every instance, none where nothing flips; and the class after the erasure."""
+    scale, sums = unit_scale(trace), rounding(trace.lengths)
+    limits = decisions(trace), wide(trace), 4 * sums, sums * magnitude(trace) * scale
+    offsets, polarity, bias, *own = arrays(trace.offsets, trace.polarity_scores, trace.bias, *limits)
+    numbers = (offsets, *own), (*weight_powers(trace), polarity), (bias, scale, FUZZ * magnitude(trace) * scale)
+    marks, doubtful = np.zeros(len(polarity), np.bool_), np.zeros(len(trace), np.bool_)
+    found = marks, doubtful, np.full(len(trace), erasure_loops.UNKNOWN)
+    each(lambda some: erasure_loops.minimum_sets(*some, *numbers, found), shares(len(trace), len(marks)))
+    for instance in np.flatnonzero(doubtful).tolist():
+        marks[_exact_minimum(trace, instance)] = True
+    erased, after = (torch.from_numpy(array).to(trace.offsets.device) for array in found[::2])
+    unknown = after == erasure_loops.UNKNOWN
+    return erased, torch.where(unknown, decisions_after(trace, erased), after) if unknown.any() else after
+
+
+def _exact_minimum(trace: Trace, instance: int) -> Numbers:
+    """The same for one instance in whole numbers: sort per class, take the first prefix that works, the best class."""
+    chosen, scores = int(decisions(trace)[instance]), trace.attention_scores[trace.instance(instance)]
+    alive = np.flatnonzero(np.isfinite(scores.numpy(force=True)))
+    terms = exact_terms(trace, instance)[alive]
+    sets = [_exact_set(terms[:, k] - terms[:, chosen], k < chosen) for k in range(terms.shape[1]) if k != chosen]
+    sets += [list(range(len(alive)))] if int(trace.bias.argmax()) != chosen else []
+    smallest = min((found for found in sets if found is not None), key=len, default=[])
+    return np.asarray(int(trace.offsets[instance]) + alive[smallest])
+
+
+def _exact_set(contributions: Numbers, wins_ties: bool) -> list[int] | None:
+    """The fewest units without which the contributions, some remaining, sum to more than zero (or to zero)."""
+    order = sorted(range(len(contributions)), key=contributions.__getitem__)
+    sums = contributions[order][::-1].cumsum()[::-1]
+    works = np.flatnonzero(sums >= 0 if wins_ties else sums > 0)
+    return order[: int(works[0])] if len(works) else None
 
 
 @one_thread()

@@ -1,15 +1,33 @@
 """The inner loops of erasure, compiled: every instance from its last remaining unit backwards, every class at once.
 
-They return where rounding could decide (`doubtful`); the callers repeat those in whole numbers.
+They say where rounding could decide (`doubtful`); the callers repeat those in whole numbers. Each does some of the
+instances, `rows` or those from `start` to `stop`, and writes what it finds in their places, so that `each` can do
+several such parts at a time.
 """
 
 import math
-from typing import no_type_check
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar, no_type_check
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from heedful.compiled import compiled, inlined
 
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+THREADS = "heedful-analysis"
+MOST_UNITS, SHARE = 65_536, 50_000
+LEAST_FILLED, SHORT = 0.8, 16
 NEVER = LAST = np.iinfo(np.int64).max
 UNKNOWN = -1
 FEW, LANES, FAR = 64, 4, 1000
@@ -20,11 +38,69 @@ ROOM = 1.001
 """Losses larger than this times all gains of a class can never be made up for."""
 
 
+def arrays(*tensors: Tensor) -> tuple[Numbers, ...]:
+    """The same numbers for compiled loops, which know no tensors."""
+    return tuple(tensor.numpy(force=True) for tensor in tensors)
+
+
+def blocks(lengths: Numbers) -> Iterator[Numbers]:
+    """All instances, longest first, cut where they become too many or too short: about equal parts of MOST_UNITS.
+
+    Sorting is fastest on the rows of a matrix: those of a block differ in length by a fifth or a few units.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    falling, total = -lengths[order], int(lengths.sum())
+    most = MOST_UNITS if total <= MOST_UNITS else -(-total // -(-total // MOST_UNITS))
+    start = 0
+    while start < len(order):
+        longest = -int(falling[start])
+        similar = int(np.searchsorted(falling, SHORT - int(LEAST_FILLED * longest), side="right"))
+        end = min(start + max(1, most // longest), similar)
+        yield order[start:end]
+        start = end
+
+
+def shares(instances: int, units: int) -> list[tuple[int, int]]:
+    """From which to which instance each part goes, each of about so many units as are worth a thread."""
+    step = max(1, -(-instances * SHARE // max(units, 1)))
+    return [(start, min(start + step, instances)) for start in range(0, instances, step)]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Parts are small: beside other work the threads of one operation wait for each other longer than they compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def each(function: Callable[[S], T], some: Sequence[S]) -> list[T]:
+    """The function of every part, of several at a time: parts are independent, and the heavy work needs no lock.
+
+    Parts of a part are done where they are: threads that waited for threads would wait for ever.
+    """
+    if len(some) < 2 or threading.current_thread().name.startswith(THREADS):
+        return [function(part) for part in some]
+    return list(_threads().map(function, some))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads that wait for work: to start them anew would take as long as the work."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=THREADS)
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not live on in a copy of the process
+
+
 @compiled
 @no_type_check
-def gradients(offsets, polarity, shares, chosen, found):
+def gradients(start, stop, offsets, polarity, shares, chosen, found):
     """Σ_k shares_k (z_iy − z_ik) of every unit, the same way for each, so that equal units tie."""
-    for t in range(len(chosen)):
+    for t in range(start, stop):
         share, y = shares[t], chosen[t]
         for i in range(offsets[t], offsets[t + 1]):
             row = polarity[i]
@@ -36,9 +112,9 @@ def gradients(offsets, polarity, shares, chosen, found):
 
 @compiled
 @no_type_check
-def reaches(offsets, polarity, bias, chosen, found):
+def reaches(start, stop, offsets, polarity, bias, chosen, found):
     """The most by which a unit of each instance is for another class and against the chosen one; none is zero."""
-    for t in range(len(chosen)):
+    for t in range(start, stop):
         y, most = chosen[t], 0.0
         for i in range(offsets[t], offsets[t + 1]):
             largest = -np.inf
@@ -51,7 +127,7 @@ def reaches(offsets, polarity, bias, chosen, found):
 
 @compiled
 @no_type_check
-def pack(keys, units, lengths, bits, reverse, packed):
+def pack(rows, offsets, keys, bits, reverse, packed):
     """Rows of whole numbers that sort as the keys do, the largest first: the top bits of each key, then its place.
 
     `keys` are the doubles, `bits` the same memory as whole numbers. What lies beyond the end of a row comes last.
@@ -59,27 +135,28 @@ def pack(keys, units, lengths, bits, reverse, packed):
     low = np.int64(1)
     while low < packed.shape[1]:
         low *= 2
-    for r in range(len(packed)):
-        for j in range(packed.shape[1]):
-            if j >= lengths[r]:
-                packed[r, j] = LAST
-                continue
-            i = units[r, j]
-            number = bits[i] if keys[i] != 0 else np.int64(0)  # one zero, not two
+    for r in range(len(rows)):
+        start, n = offsets[rows[r]], offsets[rows[r] + 1] - offsets[rows[r]]
+        for j in range(n):
+            number = bits[start + j] if keys[start + j] != 0 else np.int64(0)  # one zero, not two
             number ^= (number >> 63) & LAST  # what is negative sorts backwards
             packed[r, j] = ((number if reverse else ~number) & -low) | j
+        packed[r, n:] = LAST
     return low - 1
 
 
 @compiled
 @no_type_check
-def unpack(packed, low, keys, units, lengths, order, spoiled):
-    """The units of each row in their order; `spoiled` where keys differ in the bits that made room for the places."""
-    for r in range(len(packed)):
-        for j in range(packed.shape[1]):
-            order[r, j] = units[r, packed[r, j] & low if j < lengths[r] else j]
-            if 0 < j < lengths[r] and packed[r, j] & ~low == packed[r, j - 1] & ~low:
-                spoiled[r] |= keys[order[r, j]] != keys[order[r, j - 1]]
+def unpack(rows, offsets, keys, packed, low, order):
+    """The units of each row in their order; returns the rows whose keys differ in bits that made room for places."""
+    spoiled = np.zeros(len(rows), np.bool_)
+    for r in range(len(rows)):
+        start = offsets[rows[r]]
+        for j in range(offsets[rows[r] + 1] - start):
+            order[start + j] = start + (packed[r, j] & low)
+            if j > 0 and packed[r, j] & ~low == packed[r, j - 1] & ~low:
+                spoiled[r] |= keys[order[start + j]] != keys[order[start + j - 1]]
+    return rows[spoiled]
 
 
 @compiled
@@ -91,36 +168,38 @@ def power_of_two(exponent):
 
 @compiled
 @no_type_check
-def first_flips(rows, units, classes, found):
-    """For each row of an order of units: the shortest prefix whose erasure flips, the class after it, its weight.
+def first_flips(rows, order, instances, units, classes, found):
+    """Along an order of the units: the shortest prefix whose erasure flips, the class after it, its weight.
 
-    `doubts[r]`: how far, relative to the remaining weight, the sums of row r may be off. `reach[r]`: how much, relative
-    to its weight, one more unit can help another class; where that cannot be enough the classes need no comparing.
+    `doubts[t]`: how far, relative to the remaining weight, the sums of t may be off. `reach[t]`: how much, relative to
+    its weight, one more unit can help another class; where that cannot be enough the classes need no comparing.
     The terms of a row are made in the order of the memory first: a cache holds them, in whatever order they are added.
     """
-    order, starts, lengths, chosen, wide, doubts, reach = rows
+    offsets, chosen, wide, doubts, reach = instances
     mantissas, exponents, weights, polarity = units
     bias, scale = classes
     erased, flipped_to, mass, doubtful = found
-    bias_class, lanes = np.argmax(bias), -(-len(bias) // LANES) * LANES
-    sums, terms = np.empty(lanes), np.zeros((order.shape[1], lanes))
-    for r in range(len(order)):
-        n, start = lengths[r], starts[r]
+    bias_class, lanes, longest = np.argmax(bias), -(-len(bias) // LANES) * LANES, np.int64(0)
+    for t in rows:
+        longest = max(longest, offsets[t + 1] - offsets[t])
+    sums, terms = np.empty(lanes), np.zeros((longest, lanes))
+    for t in rows:
+        start, n = offsets[t], offsets[t + 1] - offsets[t]
         for i in range(n):
             for k in range(len(bias)):
                 terms[i, k] = mantissas[start + i] * ((polarity[start + i, k] + bias[k]) * scale)
-        limits = chosen[r], bias_class, wide[r], doubts[r], reach[r]
-        erased[r], flipped_to[r], doubtful[r] = first_flip(
-            order, r, start, n, limits, mantissas, exponents, terms, len(bias), sums
+        limits = chosen[t], bias_class, wide[t], doubts[t], reach[t]
+        erased[t], flipped_to[t], doubtful[t] = first_flip(
+            order, start, n, limits, mantissas, exponents, terms, len(bias), sums
         )
-        mass[r] = 0.0
-        for j in range(min(erased[r], n)):
-            mass[r] += weights[order[r, j]]
+        mass[t] = 0.0
+        for j in range(min(erased[t], n)):
+            mass[t] += weights[order[start + j]]
 
 
 @inlined
 @no_type_check
-def first_flip(order, r, start, n, limits, mantissas, exponents, terms, classes, sums):
+def first_flip(order, start, n, limits, mantissas, exponents, terms, classes, sums):
     """How many units are erased at the first flip, the class then, and whether rounding could decide.
 
     Sums are relative to 2^top, with `top` the largest exponent so far: what is too small beside it makes no difference.
@@ -131,7 +210,7 @@ def first_flip(order, r, start, n, limits, mantissas, exponents, terms, classes,
     winner, remaining, lead, gained, top = bias_class, 0.0, np.inf, 0.0, np.int64(0)
     sums[:] = 0.0
     for j in range(n - 1, 0, -1):
-        unit = order[r, j]
+        unit = order[start + j]
         weight, part = mantissas[unit], 1.0
         if wide and exponents[unit] != top and weight > 0:
             if remaining == 0 or exponents[unit] > top:
@@ -238,7 +317,7 @@ def uncertain(losses, gain, fuzz, mantissas, exponents, top, polarity, bias, y, 
     return found
 
 
-@compiled
+@inlined
 @no_type_check
 def winner_without(erased, mantissas, exponents, polarity, bias, scale, doubts, sums):
     """The class that is ahead when the marked units are erased, or UNKNOWN where rounding could decide."""
@@ -261,27 +340,27 @@ def winner_without(erased, mantissas, exponents, polarity, bias, scale, doubts, 
 
 @compiled
 @no_type_check
-def minimum_sets(rows, units, classes, found):
+def minimum_sets(start, stop, instances, units, classes, found):
     """Mark a smallest set of units of each instance whose erasure flips it, unless that is doubtful.
 
     `after` is the class after the erasure, or UNKNOWN where rounding could decide.
 
     With c_i^k = α_i (z_ik − z_iy + b_k − b_y) class k gets ahead when all gains and so many of the smallest losses
     remain as stay below them. Losses beyond all gains never remain, so only the smallest ones are sorted. A loss is
-    known up to `fuzz` times its weight, and sums up to `slacks[r]` times all gains: where more than that is at stake
-    the row is doubtful.
+    known up to `fuzz` times its weight, and sums up to `slacks[t]` times all gains: where more than that is at stake
+    the instance is doubtful.
     """
-    offsets, chosen, wide, slacks, doubts = rows
-    mantissas, exponents, polarity, erased = units
+    offsets, chosen, wide, slacks, doubts = instances
+    mantissas, exponents, polarity = units
     bias, scale, fuzz = classes
-    doubtful, after = found
-    longest = 0
-    for r in range(len(chosen)):
-        longest = max(longest, offsets[r + 1] - offsets[r])
+    erased, doubtful, after = found
+    longest = np.int64(0)
+    for t in range(start, stop):
+        longest = max(longest, offsets[t + 1] - offsets[t])
     losses, small, sums = np.empty((len(bias), longest)), np.empty(longest), np.empty(len(bias))
-    for r in range(len(chosen)):
-        own, y, n = slice(offsets[r], offsets[r + 1]), chosen[r], offsets[r + 1] - offsets[r]
-        powers, scores = (mantissas[own], exponents[own], wide[r]), polarity[own]
+    for t in range(start, stop):
+        own, y, n = slice(offsets[t], offsets[t + 1]), chosen[t], offsets[t + 1] - offsets[t]
+        powers, scores, marks = (mantissas[own], exponents[own], wide[t]), polarity[own], erased[own]
         for i in range(n):
             weight, own_score = powers[0][i], scores[i, y]
             for k in range(len(bias)):
@@ -290,18 +369,18 @@ def minimum_sets(rows, units, classes, found):
         for k in range(len(bias)):
             if k == y:
                 continue
-            free, kept, unsure = remaining(losses[k, :n], powers, scores, bias, y, k, fuzz, slacks[r], small)
-            doubtful[r] |= unsure
+            free, kept, unsure = remaining(losses[k, :n], powers, scores, bias, y, k, fuzz, slacks[t], small)
+            doubtful[t] |= unsure
             if free + kept > most:
                 most, best, largest_kept, ties = free + kept, k, small[kept - 1] if kept > 0 else 0.0, 0
                 while ties < kept and small[kept - 1 - ties] == largest_kept:
                     ties += 1
-        if not doubtful[r]:
+        if not doubtful[t]:
             if most < 0:
-                erased[own] = (powers[0] > 0) & (y != np.argmax(bias))
+                marks[:] = (powers[0] > 0) & (y != np.argmax(bias))
             else:
-                mark(losses[best, :n], largest_kept, ties, erased[own])
-            after[r] = winner_without(erased[own], powers[0], powers[1], scores, bias, scale, doubts[r], sums)
+                mark(losses[best, :n], largest_kept, ties, marks)
+            after[t] = winner_without(marks, powers[0], powers[1], scores, bias, scale, doubts[t], sums)
 
 
 @inlined

@@ -2,11 +2,15 @@
 
 `measure` makes the tables `single` and `flips` of Serrano & Smith 2019, sections 4 and 5: one unit erased beside
 another one, and units erased along a ranking until the decision flips. To the paper's four rankings come `margin` and,
-per instance, the true `minimum`. `flips_along` asks a subject step by step.
+per instance, the true `minimum`.
+
+A subject is a classifier that can be asked what it says of its texts when some of their units are gone. A trace knows
+exactly what erasing its weights does; another model is asked. `flips_along` is written against it and nothing else.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -14,14 +18,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.decisions import NEVER, TraceSubject, decisions, logits
-from heedful.analysis.erasure import Flips, first_flips, flip_table, flips_by_keys, single_erasure
-from heedful.analysis.minimum import minimum_flips
+from heedful.analysis.decisions import NEVER, decisions, decisions_after, erased_logits, logits
+from heedful.analysis.erasure import Flips, first_flips, flip_table, flips_by_keys, minimum_flips, single_erasure
+from heedful.analysis.erasure_loops import arrays
 from heedful.analysis.rankings import RANKINGS, Ranking, ranked
 from heedful.errors import InputError, UnknownName
-from heedful.subjects import Subject, check_way
 from heedful.text.ragged import segment_softmax, segment_sum
-from heedful.traces import Trace
+from heedful.traces import Ragged, Trace
 
 TOPS = ("attention", "gradient", "product")
 """The rankings whose top unit is erased alone."""
@@ -36,6 +39,9 @@ SINGLE_COLUMNS += ["delta_weight", "js_top", "js_random", "delta_js", "flip_top"
 FLIP_COLUMNS = ["ranking", "order", "instance", "decision", "units", "erased", "fraction", "mass", "lead_taken"]
 
 SPACINGS = ("even", "geometric")
+
+ATTENTION, DELETE, MASK = "attention", "delete", "mask"
+"""How units go: their attention weights are erased; they leave the text; something unknown takes their place."""
 
 
 def measure(
@@ -54,20 +60,15 @@ def measure(
 
 def single_erasures(trace: Trace, *, seed: int = 0) -> pd.DataFrame:
     """The table `single`: the top unit of each ranking erased, beside another one."""
-    units, decided = trace.lengths.numpy(force=True), decisions(trace).numpy(force=True)
+    labels = torch.zeros_like(trace.lengths) if trace.labels is None else trace.labels
+    units, numbers, decided = arrays(trace.lengths, labels, decisions(trace))
+    known = pd.arrays.IntegerArray(numbers, np.full(len(trace), trace.labels is None))
     tables = [
-        single_erasure(trace, by=by, seed=seed).assign(ranking=by, units=units, label=_labels(trace), decision=decided)
+        single_erasure(trace, by=by, seed=seed).assign(ranking=by, units=units, label=known, decision=decided)
         for by in TOPS
     ]
     whole = pd.concat(tables, ignore_index=True)
     return whole.loc[whole["units"] > 1, SINGLE_COLUMNS].astype({"flip_random": bool}).reset_index(drop=True)
-
-
-def _labels(trace: Trace) -> pd.arrays.IntegerArray:
-    """The class number of each instance, missing in a trace without labels."""
-    unknown = trace.labels is None
-    labels = np.zeros(len(trace), np.int64) if trace.labels is None else trace.labels.numpy(force=True)
-    return pd.arrays.IntegerArray(labels, np.full(len(trace), unknown))
 
 
 def flips_of_rankings(
@@ -119,7 +120,7 @@ def leads_taken(
     """
     sizes = torch.from_numpy(minimum["erased"].to_numpy(dtype="float64", na_value=float("nan"))).to(trace.bias.device)
     known = sizes < trace.lengths
-    places = places_along(ranked(trace, by, seed=seed, order=order), trace.offsets, trace.segments)
+    places = _places_along(ranked(trace, by, seed=seed, order=order), trace)
     gone = (places < sizes[trace.segments]) & known[trace.segments]
     before, after = (_leads(trace, scores) for scores in (logits(trace), _without(trace, gone)))
     given = before - _leads(trace, trace.bias.expand(len(trace), -1)).clamp(min=0)
@@ -141,13 +142,92 @@ def _without(trace: Trace, gone: Bool[Tensor, " units"]) -> Float[Tensor, "insta
     return trace.bias + sums.index_add_(0, trace.segments, weights[:, None] * trace.polarity_scores)
 
 
-def places_along(
-    order: Int[Tensor, " units"], offsets: Int[Tensor, " bounds"], segments: Int[Tensor, " units"]
-) -> Int[Tensor, " units"]:
+def _places_along(order: Int[Tensor, " units"], of: Ragged) -> Int[Tensor, " units"]:
     """For every unit its place, from 0 on, in an order of the units of its instance (as `ranked` gives it)."""
     places = torch.empty_like(order)
-    places[order] = torch.arange(len(order), device=order.device) - offsets[:-1][segments]
+    places[order] = torch.arange(len(order), device=order.device) - of.offsets[:-1][of.segments]
     return places
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Units(Ragged):
+    """What a subject's texts are made of: words, or sentences."""
+
+    spans: Int[Tensor, "units 2"] | None = None
+    """The characters of its text from which and up to which each reaches; None where that is not known."""
+
+
+@runtime_checkable
+class Subject(Protocol):
+    """A classifier and some texts; `ways` are those in which it can do without units."""
+
+    ways: tuple[str, ...]
+
+    @property
+    def class_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def units(self) -> Units: ...
+
+    @property
+    def probabilities(self) -> Float[Tensor, "instances classes"]:
+        """What it says of the whole texts."""
+
+    def without(
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str
+    ) -> Float[Tensor, "rows classes"]:
+        """What it says of these texts when the marked ones of all units are gone."""
+
+    @property
+    def decisions(self) -> Int[Tensor, " instances"]:
+        """The most probable class of every text, of equal ones the lowest."""
+        return self.probabilities.argmax(1)
+
+    def decide(self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str) -> Int[Tensor, " rows"]:
+        """The decisions on these texts when the marked units are gone; exact where a subject can be."""
+        return self.without(rows, gone, how).argmax(1)
+
+
+def check_way(how: str, subject: Subject) -> None:
+    """Refuse what a subject cannot do."""
+    if how not in subject.ways:
+        raise UnknownName("way to take units away", how, subject.ways)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TraceSubject(Subject):
+    """A trace as a subject: erasing attention weights is all it can do, and it knows exactly what that does."""
+
+    trace: Trace
+    ways: tuple[str, ...] = (ATTENTION,)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return self.trace.class_names
+
+    @property
+    def units(self) -> Units:
+        return Units(offsets=self.trace.offsets)
+
+    @property
+    def probabilities(self) -> Float[Tensor, "instances classes"]:
+        return self.trace.probabilities
+
+    @property
+    def decisions(self) -> Int[Tensor, " instances"]:
+        return decisions(self.trace)
+
+    def without(
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
+    ) -> Float[Tensor, "rows classes"]:
+        check_way(how, self)
+        return erased_logits(self.trace, gone)[rows].softmax(1)
+
+    def decide(
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
+    ) -> Int[Tensor, " rows"]:
+        check_way(how, self)
+        return decisions_after(self.trace, gone)[rows]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +281,8 @@ def flips_along(
     """
     check_way(how, subject)
     looks, units = grid or Grid(), subject.units
-    places = places_along(order, units.offsets, units.segments)
-    if isinstance(subject, TraceSubject) and looks.steps is None:
+    places = _places_along(order, units)
+    if isinstance(subject, TraceSubject) and how == ATTENTION and looks.steps is None:
         exact = flips_by_keys(subject.trace, -places.double())
         mass = segment_sum(weights * (places < exact.erased[units.segments]), units.offsets)
         own = weights is subject.trace.attention_weights

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, spearmanr
 
+from heedful.analysis.flips import ATTENTION
 from heedful.analysis.rankings import RANKINGS
-from heedful.analysis.statistics import Numbers
 from heedful.errors import InputError
-from heedful.subjects import ATTENTION
 
 Tables = Mapping[str, pd.DataFrame]
 """The rows of each ranking."""
@@ -26,7 +25,11 @@ Tables = Mapping[str, pd.DataFrame]
 COMMON = ("attention", "gradient", "product", "margin", "minimum")
 """What must flip an instance for it to be common, so that the set does not depend on what else is looked at."""
 
+INSTANCE = ["dataset", "model", "seed", "instance"]
+"""What tells the instances of many runs apart."""
+
 THRESHOLDS = (0.1, 0.25, 0.5, 0.75, 0.9)
+KINDS = ("mean", "median")
 
 
 def flip_summary(tables: Tables, conventions: Sequence[str] = ("own", "common")) -> pd.DataFrame:
@@ -36,18 +39,16 @@ def flip_summary(tables: Tables, conventions: Sequence[str] = ("own", "common"))
     `instances` are those that count in any order. `over_half` is the share that loses more than half.
     """
     kept = {convention: CONVENTIONS[convention](tables) for convention in conventions}
-    rows = [
-        {"ranking": name, "convention": convention, **_summary(table, counted[name])}
-        for name, table in tables.items()
-        for convention, counted in kept.items()
-    ]
-    return pd.DataFrame(rows)
+    both = [(name, convention) for name in tables for convention in kept]
+    return pd.DataFrame([_summary(name, kind, tables[name], kept[kind][name]) for name, kind in both])
 
 
-def _summary(table: pd.DataFrame, counted: pd.DataFrame) -> dict[str, object]:
+def _summary(ranking: str, convention: str, table: pd.DataFrame, counted: pd.DataFrame) -> dict[str, object]:
     """Numbers of a ranking's rows, and of those that count."""
     orders = len(table) / max(table["instance"].nunique(), 1)
     return {
+        "ranking": ranking,
+        "convention": convention,
         "instances": counted["instance"].nunique(),
         "one_unit": table.loc[table["units"] == 1, "instance"].nunique(),
         "never": int(table.loc[table["units"] > 1, "erased"].isna().sum()) / max(orders, 1.0),
@@ -95,9 +96,11 @@ def on_own(tables: Tables) -> dict[str, pd.DataFrame]:
 
 def on_resting(tables: Tables) -> dict[str, pd.DataFrame]:
     """The rows of the instances whose decision rests on a part of their units: fewer than all are enough to flip it."""
-    minimum = tables["minimum"]
-    resting = set(minimum.loc[rests_on_a_part(minimum), "instance"])
-    return {name: with_everything_erased(table[table["instance"].isin(resting)]) for name, table in tables.items()}
+    return {name: with_everything_erased(_resting(table, tables["minimum"])) for name, table in tables.items()}
+
+
+def _resting(table: pd.DataFrame, minimum: pd.DataFrame) -> pd.DataFrame:
+    return table[table["instance"].isin(minimum.loc[rests_on_a_part(minimum), "instance"])]
 
 
 def rests_on_a_part(minimum: pd.DataFrame) -> "pd.Series[bool]":
@@ -124,6 +127,27 @@ def with_everything_erased(rows: pd.DataFrame) -> pd.DataFrame:
     mass = rows["mass"].where(rows["erased"].notna(), 1.0) if "mass" in rows else float("nan")
     erased = rows["erased"].fillna(rows["units"])
     return rows.assign(erased=erased, fraction=erased.astype(float) / rows["units"], mass=mass)
+
+
+def with_common(flips: pd.DataFrame) -> pd.DataFrame:
+    """Rows of many runs of more than one unit that flip, or that are `common`: of instances that every ranking flips.
+
+    Serrano & Smith leave out what a ranking never flips, ranking by ranking (section 5.3). Chance does not choose what
+    is common; there a random order that does not flip counts as everything erased.
+    """
+    several = flips[flips["units"] > 1]
+    flipped = several["erased"].notna()
+    always = (flipped | (several["ranking"] == "random")).groupby([several[key] for key in INSTANCE]).transform("all")
+    return with_everything_erased(several).assign(common=always, flipped=flipped)[flipped | always]
+
+
+def excess(flips: pd.DataFrame) -> pd.DataFrame:
+    """Rows of more than one unit that have a minimum, with `ratio` = erased / minimum, missing where nothing flips."""
+    several = flips[flips["units"] > 1]
+    fewest = several.loc[several["ranking"] == "minimum", [*INSTANCE, "erased"]].dropna()
+    joined = several.merge(fewest.rename(columns={"erased": "fewest"}), on=INSTANCE)
+    erased, least = (joined[column].to_numpy(np.float64, na_value=np.nan) for column in ("erased", "fewest"))
+    return joined.assign(ratio=erased / least)
 
 
 def optimality_gaps(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
@@ -153,19 +177,14 @@ def ranking_quality(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
     gaps = optimality_gaps(tables, minimum)
     grouped = gaps.groupby("ranking", sort=False)
     free = gaps[~gaps["forced"].astype(bool)].groupby("ranking", sort=False)
-    summary = pd.DataFrame(
-        {
-            "instances": grouped.size(),
-            "never": grouped["erased"].agg(lambda erased: int(erased.isna().sum())),
-            "forced": grouped["forced"].mean(),
-            "attained": free["attained"].mean(),
-            "mean_gap": grouped["gap"].mean().astype(float),
-            "median_gap": grouped["gap"].median().astype(float),
-            "mean_ratio": grouped["ratio"].mean().astype(float),
-            "median_ratio": grouped["ratio"].median().astype(float),
-        }
-    )
-    return summary.reset_index()
+    summary = {
+        "instances": grouped.size(),
+        "never": grouped["erased"].agg(lambda erased: int(erased.isna().sum())),
+        "forced": grouped["forced"].mean(),
+        "attained": free["attained"].mean(),
+    }
+    sizes = {f"{kind}_{name}": grouped[name].agg(kind).astype(float) for name in ("gap", "ratio") for kind in KINDS}
+    return pd.DataFrame(summary | sizes).reset_index()
 
 
 def pairwise_wins(tables: Tables) -> pd.DataFrame:
@@ -173,19 +192,21 @@ def pairwise_wins(tables: Tables) -> pd.DataFrame:
 
     On instances that both flip; of several random orders the mean counts, of one that does not flip all units.
     """
-    counts = _per_instance(
-        {
-            name: (table["erased"].fillna(table["units"]) if by_chance(name) else table["erased"]).astype(float)
-            for name, table in tables.items()
-        },
-        tables,
-    )
+    erased = {
+        name: (table["erased"].fillna(table["units"]) if by_chance(name) else table["erased"]).astype(float)
+        for name, table in tables.items()
+    }
+    return _wins(_per_instance(erased, tables))
+
+
+def _wins(values: pd.DataFrame) -> pd.DataFrame:
+    """Per pair of columns in how many rows, of those that have both, each is smaller, and the two-sided sign test."""
     rows = []
-    for first, second in combinations(tables, 2):
-        both = counts[[first, second]].dropna()
+    for first, second in combinations(values, 2):
+        both = values[[first, second]].dropna()
         fewer, more = int((both[first] < both[second]).sum()), int((both[first] > both[second]).sum())
-        ties = len(both) - fewer - more
-        rows.append((first, second, len(both), fewer, more, ties, _sign_test(fewer, more)))
+        p_value = float(binomtest(fewer, fewer + more).pvalue) if fewer + more else 1.0
+        rows.append((first, second, len(both), fewer, more, len(both) - fewer - more, p_value))
     columns = ["first", "second", "instances", "first_wins", "second_wins", "ties", "p_value"]
     return pd.DataFrame(rows, columns=columns if rows else [])
 
@@ -200,14 +221,10 @@ def pairwise_attainment(tables: Tables, minimum: pd.DataFrame) -> pd.DataFrame:
         name: (table["erased"] == table["instance"].map(smallest)).fillna(False).astype(float)
         for name, table in tables.items()
     }
-    marks = _per_instance(attained, tables) == 1
-    marks = marks[smallest.reindex(marks.index).notna().to_numpy()]
-    rows = []
-    for first, second in combinations(tables, 2):
-        left, right = int((marks[first] & ~marks[second]).sum()), int((marks[second] & ~marks[first]).sum())
-        rows.append((first, second, len(marks), left, right, _sign_test(left, right)))
-    columns = ["first", "second", "instances", "only_first", "only_second", "p_value"]
-    return pd.DataFrame(rows, columns=columns if rows else [])
+    missed = _per_instance(attained, tables) < 1
+    wins = _wins(missed[smallest.reindex(missed.index).notna().to_numpy()].astype(float))
+    names = {"first_wins": "only_first", "second_wins": "only_second"}
+    return wins.drop(columns="ties", errors="ignore").rename(columns=names)
 
 
 def _flipped(table: pd.DataFrame) -> pd.DataFrame:
@@ -230,10 +247,6 @@ def _per_instance(values: Mapping[str, "pd.Series[float]"], tables: Tables) -> p
     return pd.DataFrame(columns)
 
 
-def _sign_test(left: int, right: int) -> float:
-    return float(binomtest(left, left + right).pvalue) if left + right else 1.0
-
-
 def erased_counts(flips: pd.DataFrame, column: str = "erased") -> pd.DataFrame:
     """A column of a run's `flips` by instance and ranking, for more than one unit, null where a ranking does not flip.
 
@@ -254,8 +267,7 @@ def counts_by_order(flips: pd.DataFrame, column: str = "erased") -> pd.DataFrame
     """
     several = of_several_units(flips)
     minimum = several[several["ranking"] == "minimum"]
-    resting = minimum.loc[rests_on_a_part(minimum), "instance"]
-    rows = with_everything_erased(several[several["instance"].isin(resting)] if len(minimum) else several)
+    rows = with_everything_erased(_resting(several, minimum) if len(minimum) else several)
     keys = [rows["instance"], rows["ranking"], rows["order"]]
     return rows[column].astype(float).groupby(keys, sort=False).first().unstack([1, 2])
 
@@ -305,6 +317,7 @@ def _compare(given: pd.DataFrame, attended: pd.DataFrame) -> dict[str, object]:
     both = ~np.isnan(one) & ~np.isnan(other)
     fractions = [table.loc[several, "fraction"].to_numpy()[both] for table in (given, attended)]
     same = (one == other) | (np.isnan(one) & np.isnan(other))
+    vary = both.sum() > 1 and np.ptp(one[both]) > 0 and np.ptp(other[both]) > 0
     return {
         "instances": int(several.sum()),
         "both": int(both.sum()),
@@ -312,14 +325,7 @@ def _compare(given: pd.DataFrame, attended: pd.DataFrame) -> dict[str, object]:
         "never_attention": int(np.isnan(other).sum()),
         "median_fraction_input": float(np.median(fractions[0])) if both.any() else np.nan,
         "median_fraction_attention": float(np.median(fractions[1])) if both.any() else np.nan,
-        "correlation": _rank_correlation(one[both], other[both]),
+        "correlation": float(spearmanr(one[both], other[both]).statistic) if vary else np.nan,
         "equal": float(same.mean()) if len(same) else np.nan,
         "input_sooner": float((one[both] < other[both]).mean()) if both.any() else np.nan,
     }
-
-
-def _rank_correlation(one: Numbers, other: Numbers) -> float:
-    """Spearman's; none where either does not vary."""
-    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
-        return np.nan
-    return float(spearmanr(one, other).statistic)

@@ -15,8 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.analysis import erasure_loops
-from heedful.analysis.blocks import Block, each, shares_of_rows
-from heedful.analysis.decisions import EPSILON, all_blocks, decisions, exact_terms, logits, once_per_trace, wide
+from heedful.analysis.decisions import EPSILON, decisions, exact_terms, logits, once_per_trace, wide
+from heedful.analysis.erasure_loops import Numbers, arrays, blocks, each, shares
 from heedful.errors import UnknownName
 from heedful.traces import Trace
 
@@ -90,18 +90,12 @@ def attention_gradients(trace: Trace) -> Float[Tensor, " units"]:
     return _differences(trace, probabilities * probabilities.gather(1, decisions(trace)[:, None]))
 
 
-def _differences(trace: Trace, shares: Float[Tensor, "instances classes"]) -> Float[Tensor, " units"]:
-    """Σ_{k≠y} shares_k (z_iy − z_ik)"""
+def _differences(trace: Trace, weights: Float[Tensor, "instances classes"]) -> Float[Tensor, " units"]:
+    """Σ_{k≠y} w_k (z_iy − z_ik)"""
     found = np.empty(len(trace.attention_scores))
-    offsets, polarity, *own = (
-        tensor.numpy(force=True) for tensor in (trace.offsets, trace.polarity_scores, shares, decisions(trace))
-    )
-
-    def fill(some: slice) -> None:
-        erasure_loops.gradients(offsets[some.start : some.stop + 1], polarity, *(array[some] for array in own), found)
-
-    each(fill, shares_of_rows(len(trace), len(found)))
-    return torch.from_numpy(found).to(shares.device)
+    own = arrays(trace.offsets, trace.polarity_scores, weights, decisions(trace))
+    each(lambda some: erasure_loops.gradients(*some, *own, found), shares(len(trace), len(found)))
+    return torch.from_numpy(found).to(weights.device)
 
 
 @once_per_trace
@@ -210,21 +204,23 @@ def ranked(
 
 
 def _sorted(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Int[Tensor, " units"]:
-    result = torch.empty_like(trace.segments)
-    for block in all_blocks(trace):
-        result[block.flat(block.units)] = block.flat(ranked_units(block, keys, reverse=reverse))
-    return result
+    order = np.empty(len(keys), np.int64)
+    each(lambda rows: sort_units(trace, rows, keys, order, reverse=reverse), all_blocks(trace))
+    return torch.from_numpy(order).to(keys.device)
 
 
-def ranked_units(block: Block, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Int[Tensor, "rows width"]:
-    """The units of a block, the largest keys first (or last), ties by position; at the end what is not inside."""
-    found, lengths = keys.numpy(force=True), block.inside.sum(1).numpy(force=True)
-    units, order = block.units.numpy(force=True), np.empty(block.units.shape, np.int64)
-    packed, spoiled = np.empty_like(order), np.zeros(len(order), np.bool_)
-    low = erasure_loops.pack(found, units, lengths, found.view(np.int64), reverse, packed)
+@once_per_trace
+def all_blocks(trace: Trace) -> tuple[Numbers, ...]:
+    """All instances, those of similar length side by side."""
+    return tuple(blocks(trace.lengths.numpy(force=True)))
+
+
+def sort_units(trace: Trace, rows: Numbers, keys: Float[Tensor, " units"], order: Numbers, *, reverse: bool) -> None:
+    """Write the order of the units of some instances, the largest keys first (or last), ties by position."""
+    offsets, found = arrays(trace.offsets, keys)
+    packed = np.empty((len(rows), int(trace.lengths[rows].max())), np.int64)
+    low = erasure_loops.pack(rows, offsets, found, found.view(np.int64), reverse, packed)
     packed.sort(axis=1)
-    erasure_loops.unpack(packed, low, found, units, lengths, order, spoiled)
-    for row in np.flatnonzero(spoiled):
-        inside = units[row, : lengths[row]]
-        order[row, : lengths[row]] = inside[np.argsort(found[inside] if reverse else -found[inside], kind="stable")]
-    return torch.from_numpy(order).to(block.units.device)
+    for row in erasure_loops.unpack(rows, offsets, found, packed, low, order).tolist():
+        own = found[trace.instance(row)]
+        order[trace.instance(row)] = offsets[row] + np.argsort(own if reverse else -own, kind="stable")

@@ -74,10 +74,9 @@ def separation(table: pd.DataFrame, column: str = "attention") -> Estimate:
 def matched_separation(table: pd.DataFrame, column: str = "attention") -> Estimate:
     """AUC of a column for polar tokens against tokens that all classes use alike, at equal frequency."""
     rows = table.dropna(subset=[column])
-    sides = polar(rows), rows[rows["even"]]
-    values = [side[column].to_numpy(dtype=np.float64) for side in sides]
-    counts = [side["count"].to_numpy(dtype=np.float64) for side in sides]
-    return matched_area(values[0], values[1], (counts[0], counts[1]))
+    sides = [side[[column, "count"]].to_numpy(np.float64).T for side in (polar(rows), rows[rows["even"]])]
+    (higher, often), (lower, as_often) = sides
+    return matched_area(higher, lower, (often, as_often))
 
 
 def matched_area(
@@ -187,12 +186,12 @@ def clarity(tokens: pd.DataFrame, local: pd.DataFrame) -> Estimate | None:
 def _asymmetry(tokens: pd.DataFrame) -> Estimate | None:
     """(mean s⁺ + mean s⁻) / (mean |s⁺| + mean |s⁻|) for two classes."""
     sides = _sides(tokens, "polarity") if "polarity" in tokens else ()
-    return bootstrap(_relative_sum, *sides) if sides and all(map(len, sides)) else None
 
+    def relative_sum(positive: Numbers, negative: Numbers) -> float:
+        whole = np.abs(positive).mean() + np.abs(negative).mean()
+        return float((positive.mean() + negative.mean()) / whole) if whole else 0.0
 
-def _relative_sum(positive: Numbers, negative: Numbers) -> float:
-    whole = np.abs(positive).mean() + np.abs(negative).mean()
-    return float((positive.mean() + negative.mean()) / whole) if whole else 0.0
+    return bootstrap(relative_sum, *sides) if sides and all(map(len, sides)) else None
 
 
 def magnitude(tokens: pd.DataFrame) -> Estimate | None:
@@ -201,11 +200,12 @@ def magnitude(tokens: pd.DataFrame) -> Estimate | None:
     if rows.empty:
         return None
     if "polarity" in rows:
-        return bootstrap(lambda values: float(values.mean()), np.abs(_numbers(rows["polarity"])))
-    scores, own = _scores_by_class(rows)
-    chosen = scores[np.arange(len(rows)), own.to_numpy(np.int64)]
-    others = (scores.sum(1) - chosen) / (scores.shape[1] - 1)
-    return bootstrap(lambda values: float(values.mean()), chosen - others)
+        sizes = np.abs(_numbers(rows["polarity"]))
+    else:
+        scores, own = _scores_by_class(rows)
+        chosen = scores[np.arange(len(rows)), own.to_numpy(np.int64)]
+        sizes = chosen - (scores.sum(1) - chosen) / (scores.shape[1] - 1)
+    return bootstrap(lambda values: float(values.mean()), sizes)
 
 
 def _sides(tokens: pd.DataFrame, column: str) -> tuple[Numbers, Numbers]:

@@ -89,20 +89,15 @@ def paired_difference(*, gained: int, lost: int, pairs: int, level: float = LEVE
     if pairs < 1 or gained + lost > pairs:
         raise InputError(f"A paired difference needs pairs, and no more that differ: {gained} and {lost} of {pairs}.")
     differ = gained + lost
-    low, high = _exact(gained, differ, level) if differ else (0.5, 0.5)
+    low, high = stats.binomtest(gained, differ).proportion_ci(level, method="exact") if differ else (0.5, 0.5)
     p, r = (gained + 1) / (pairs + 2), (lost + 1) / (pairs + 2)
     half = float(stats.norm.ppf((1 + level) / 2) * np.sqrt((p + r - (p - r) ** 2) / (pairs + 2)))
     return Estimate(
         value=(gained - lost) / pairs,
-        low=max(-1.0, min(differ / pairs * (2 * low - 1), p - r - half)),
-        high=min(1.0, max(differ / pairs * (2 * high - 1), p - r + half)),
+        low=float(max(-1.0, min(differ / pairs * (2 * low - 1), p - r - half))),
+        high=float(min(1.0, max(differ / pairs * (2 * high - 1), p - r + half))),
         count=pairs,
     )
-
-
-def _exact(successes: int, trials: int, level: float) -> tuple[float, float]:
-    interval = stats.binomtest(successes, trials).proportion_ci(level, method="exact")
-    return float(interval.low), float(interval.high)
 
 
 def area(higher: Numbers, lower: Numbers) -> float:
@@ -160,15 +155,13 @@ def bootstrap(statistic: Callable[..., float], *samples: Numbers, seed: int = 0,
 
     Numbers of one instance that belong together are a row of one sample.
     """
-    if any(len(sample) == 0 for sample in samples):
+    sizes = [*map(len, samples)]
+    if not all(sizes):
         raise InputError("An interval needs at least one observation in each sample.")
     rng = np.random.default_rng(seed)
-    drawn = [
-        statistic(*(sample[rng.integers(0, len(sample), len(sample))] for sample in samples)) for _ in range(RESAMPLES)
-    ]
+    drawn = [statistic(*(own[rng.integers(0, len(own), len(own))] for own in samples)) for _ in range(RESAMPLES)]
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    count = sum(len(sample) for sample in samples)
-    return Estimate(value=statistic(*samples), low=float(low), high=float(high), count=count)
+    return Estimate(value=statistic(*samples), low=float(low), high=float(high), count=sum(sizes))
 
 
 def mean_over_seeds(values: Numbers, *, level: float = LEVEL) -> Estimate:

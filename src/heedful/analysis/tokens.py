@@ -74,11 +74,8 @@ def class_counts(
 
 def training_counts(corpus: Corpus) -> Int[Tensor, "vocab classes"]:
     """How often each token of the vocabulary occurs in training documents of each class."""
-    train = corpus.train
-    classes = train.labels[segments_of(train.offsets)]
-    return class_counts(
-        train.tokens.numbers, classes, vocabulary_size=len(corpus.vocabulary), class_count=corpus.classes
-    )
+    classes, sizes = corpus.train.labels[segments_of(corpus.train.offsets)], (len(corpus.vocabulary), corpus.classes)
+    return class_counts(corpus.train.tokens.numbers, classes, vocabulary_size=sizes[0], class_count=sizes[1])
 
 
 def training_effective_counts(corpus: Corpus) -> Float[Tensor, " vocab"]:
@@ -101,8 +98,8 @@ def token_groups(
     chosen = rule or GroupRule()
     groups = np.full(len(counts), NONE, dtype=object)
     groups[_neutral(counts, chosen)] = NEUTRAL
-    for name, members in _members(counts, class_names, chosen).items():
-        groups[members] = name
+    for name, members in zip(_own_groups(class_names), _members(counts, chosen).T, strict=True):
+        groups[members.numpy()] = name
     return list(groups)
 
 
@@ -129,17 +126,20 @@ def _weighed(counts: Int[Tensor, "vocab classes"], by: Measure) -> Float[Tensor,
     return counts * ((sizes.sum() - sizes) / sizes.clamp(min=1)).clamp(max=1) if by == "rates" else counts.double()
 
 
-def _members(counts: Tensor, class_names: Sequence[str], rule: GroupRule) -> dict[str, np.ndarray]:
-    often = _weighed(counts, rule.by) > rule.count
+def _members(counts: Int[Tensor, "vocab classes"], rule: GroupRule) -> Bool[Tensor, "vocab classes"]:
+    """Whether each token belongs to each class."""
     if counts.shape[1] == 2:
         gamma = associations(counts, rule.by)
-        return {
-            POSITIVE: ((gamma > rule.association) & often[:, 1]).numpy(),
-            NEGATIVE: ((gamma < -rule.association) & often[:, 0]).numpy(),
-        }
-    found = _comparable(counts, rule.by)
-    wanted = (found / found.sum(1, keepdim=True) > rule.share) & often
-    return {group_of_class(name): wanted[:, number].numpy() for number, name in enumerate(class_names)}
+        wanted = torch.stack([gamma < -rule.association, gamma > rule.association], 1)
+    else:
+        found = _comparable(counts, rule.by)
+        wanted = found / found.sum(1, keepdim=True) > rule.share
+    return wanted & (_weighed(counts, rule.by) > rule.count)
+
+
+def _own_groups(class_names: Sequence[str]) -> tuple[str, ...]:
+    """The group of the tokens of each class."""
+    return (NEGATIVE, POSITIVE) if len(class_names) == 2 else tuple(map(group_of_class, class_names))
 
 
 def group_of_class(name: str) -> str:
@@ -164,8 +164,7 @@ def _even(counts: Tensor, rule: GroupRule) -> np.ndarray:
         found = found[:, compared_classes(counts)] if rule.by == "rates" else found
         shares = found / found.sum(1, keepdim=True)
         even = ((shares - 1 / shares.shape[1]).abs() < rule.neutral_share).all(1)
-    mask: np.ndarray = even.numpy()
-    return mask
+    return np.asarray(even)
 
 
 def effective_counts(
@@ -210,8 +209,7 @@ def beyond_chance(
 def _chances(counts: np.ndarray, effective: np.ndarray, owners: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     hits = counts[np.arange(len(counts)), owners] / counts.sum(1) * effective
     tails = special.betainc(np.maximum(hits, 1e-12), effective - hits + 1, sizes[owners])
-    chances: np.ndarray = np.where(owners < 0, 1.0, np.minimum(tails * len(sizes), 1.0))
-    return chances
+    return np.asarray(np.where(owners < 0, 1.0, np.minimum(tails * len(sizes), 1.0)))
 
 
 def token_table(
@@ -224,9 +222,8 @@ def token_table(
     """One row per token of a vocabulary trace: counts per class, association, group, polarity, attention.
 
     `beyond_chance` says whether the token belongs to a class by more than accident; `effective` counts are the counts
-    themselves if they are not given. `even` are tokens that all classes use
-    about alike, however often, and often enough to tell. `association_by_counts` and `group_by_counts` are the paper's
-    own, whatever the rule.
+    themselves if they are not given. `even` are tokens that all classes use about alike, however often, and often
+    enough to tell. `association_by_counts` and `group_by_counts` are the paper's own, whatever the rule.
     """
     if vocabulary.units is None or len(vocabulary) != int(vocabulary.offsets[-1]):
         raise InputError("A vocabulary trace has one named unit per instance.")
@@ -237,7 +234,9 @@ def token_table(
     chosen = rule or GroupRule()
     table["association"] = associations(counts, chosen.by).numpy()
     table["group"] = token_groups(counts, names, chosen)
-    worth, owners = counts.sum(1).double() if effective is None else effective, _owners(table["group"], names)
+    worth = counts.sum(1).double() if effective is None else effective
+    numbers = {name: number for number, name in enumerate(_own_groups(names))}
+    owners = torch.tensor([numbers.get(group, -1) for group in table["group"]], dtype=torch.int64)
     table["beyond_chance"] = beyond_chance(counts, worth, owners, more_than=chosen.count).numpy()
     table["count"] = counts.sum(1).numpy()
     table["even"] = _even(counts, chosen) & (table["count"] > chosen.count)
@@ -247,13 +246,6 @@ def token_table(
         table[column] = values.numpy()
     table["attention"] = vocabulary.attention_scores.numpy()
     return table
-
-
-def _owners(groups: "pd.Series[str]", class_names: Sequence[str]) -> Int[Tensor, " vocab"]:
-    """The number of the class that each token belongs to, −1 for none."""
-    own = (NEGATIVE, POSITIVE) if len(class_names) == 2 else tuple(map(group_of_class, class_names))
-    numbers = groups.map({name: number for number, name in enumerate(own)}).fillna(-1)
-    return torch.from_numpy(numbers.to_numpy(np.int64))
 
 
 def as_printed(table: pd.DataFrame) -> pd.DataFrame:

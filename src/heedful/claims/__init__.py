@@ -4,13 +4,11 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from heedful.claims import dynamics, erasure, scaling, scores
+from heedful.claims import erasure, scores, trainings
 from heedful.claims.claim import Claim, Decision, Tables, Verdict
 from heedful.errors import UnknownName
 
-CLAIMS: Mapping[str, Claim] = {
-    claim.name: claim for claim in (*scores.CLAIMS, *scaling.CLAIMS, *dynamics.CLAIMS, *erasure.CLAIMS)
-}
+CLAIMS: Mapping[str, Claim] = {claim.name: claim for claim in (*scores.CLAIMS, *trainings.CLAIMS, *erasure.CLAIMS)}
 
 __all__ = ["CLAIMS", "Claim", "Decision", "Tables", "Verdict", "judge", "verdict_table"]
 

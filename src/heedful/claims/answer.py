@@ -5,11 +5,12 @@ what decided a single text, and the other way round. Only claims that were judge
 where the truth is known is measured by `heedful calibrate`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
-from heedful.claims.claim import Decision, Verdict
+from heedful.claims.claim import Decision, Verdict, sentence
 from heedful.claims.scores import LEARNED
 from heedful.notebook import listed
 
@@ -20,8 +21,7 @@ CHANCE, LEADS, ALL_TEXTS = "S6b", "S13", "S4"
 GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
 """The claims that another ranking is the better guide, and what it is called."""
 
-DECISIVE = (CHANCE, LEADS)
-"""What the question on single decisions is answered by."""
+DECISIVE = (CHANCE, LEADS)  # what the question on single decisions is answered by
 
 FEWEST_DECISIONS = 0.5
 """So large a part of the decisions must rest on parts of their texts for the answer to speak of decisions at all."""
@@ -77,10 +77,12 @@ def answer(
     note: what must be said of the words that the first question rests on.
     """
     known = {verdict.claim: verdict.decision for verdict in verdicts}
-    corpus, decision = _corpus(known, note), _decision(known, _resting(verdicts), classes or {})
+    counts = {verdict.claim: verdict.estimate.count for verdict in verdicts if verdict.estimate is not None}
+    corpus, decision = _corpus(known, note), _decision(known, counts, classes or {})
     idle = known.get(LEARNED, "yes") != "yes"
     if idle:
-        corpus, decision = (_unasked(question) for question in (corpus, decision))
+        unasked = partial(replace, decision="not shown", words=_NOTHING, rests_on=(LEARNED,))
+        corpus, decision = unasked(corpus), unasked(decision)
     return Answer(
         headline=_IDLE if idle else _headline(known, corpus.decision, decision.decision, classes or {}),
         questions=(corpus, decision),
@@ -95,7 +97,7 @@ def _headline(known: Known, corpus: Decision, decision: Decision, classes: Known
 
     Where words that belong to a class do not push towards it, nothing sound is there to point at.
     """
-    words = _IN_DOUBT[decision] if known.get(SOUND) == "no" else _HEADLINES[corpus][decision]
+    words = _IN_DOUBT[decision] if known.get(SOUND) == "no" else _HEADLINES[corpus, decision]
     apart: Decision = "not shown" if decision == "yes" else "yes"
     names = [name for name, own in classes.items() if own == apart]
     return f"{words} {_APART[decision].format(quoted(names))}" if names else words
@@ -104,11 +106,6 @@ def _headline(known: Known, corpus: Decision, decision: Decision, classes: Known
 def quoted(names: Sequence[str]) -> str:
     """Names of classes, told from the words around them."""
     return listed([f"“{name}”" for name in names])
-
-
-def _unasked(question: Question) -> Question:
-    """The question where the model is not shown to have learned anything: what it attends to is beside the point."""
-    return replace(question, decision="not shown", words=_NOTHING, rests_on=(LEARNED,))
 
 
 def _all_of(parts: Sequence[Decision]) -> Decision:
@@ -128,30 +125,25 @@ def single_decisions(known: Known, resting: int, decisions: int) -> Decision:
 def _corpus(known: Known, note: str) -> Question:
     rests_on = tuple(name for name in (SOUND, SCORES, TEXTS) if name in known)
     parts = [known[name] for name in rests_on if name != SOUND]
-    decision = _all_of(parts) if known.get(SOUND) == "yes" else "not shown"
+    said = _UNSOUND.get(known.get(SOUND, "not shown")) or _joined(rests_on[1:], known)
     return Question(
         name="corpus",
         question="Across the corpus, does attention point at the words that decide?",
-        decision=decision,
-        words=(_UNSOUND.get(known.get(SOUND, "not shown"), "") or _joined(rests_on[1:], parts)) + _after(note),
+        decision=_all_of(parts) if known.get(SOUND) == "yes" else "not shown",
+        words=f"{said} {note}".rstrip(),
         rests_on=rests_on,
     )
 
 
-def _resting(verdicts: Sequence[Verdict]) -> tuple[int, int] | None:
-    """How many decisions flip before everything is erased, and of how many; None where that was not measured."""
-    counts = {verdict.claim: verdict.estimate.count for verdict in verdicts if verdict.estimate is not None}
-    return (counts[LEADS], counts[ALL_TEXTS]) if {LEADS, ALL_TEXTS} <= set(counts) else None
-
-
-def _decision(known: Known, resting: tuple[int, int] | None, classes: Known) -> Question:
+def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Question:
+    """Some decisions flip before everything is erased, of every one that there is; where that was not measured, all."""
     rests_on = tuple(name for name in DECISIVE if name in known)
-    some, every = resting or (1, 1)
+    some, every = (counts[LEADS], counts[ALL_TEXTS]) if {LEADS, ALL_TEXTS} <= set(counts) else (1, 1)
     found = single_decisions(known, some, every)
     refuted = found == "yes" and "no" in classes.values()
     said = [
-        _joined(rests_on, [known[name] for name in rests_on]),
-        _guides(known),
+        _joined(rests_on, known),
+        *_guides(known),
         _RESTING.format(some=some, all=every) if some < every else "",
         _FEW_REST if some < FEWEST_DECISIONS * every else "",
         _by_class(classes, found),
@@ -160,23 +152,17 @@ def _decision(known: Known, resting: tuple[int, int] | None, classes: Known) -> 
         name="decision",
         question="For one decision, does attention find what decided it?",
         decision="not shown" if refuted else found,
-        words="".join(map(_after, said)).strip(),
+        words=" ".join(filter(None, said)),
         rests_on=(*rests_on, *(name for name in GUIDES if name in known)),
     )
 
 
-def _after(words: str) -> str:
-    return f" {words}" if words else ""
-
-
-def _guides(known: Known) -> str:
+def _guides(known: Known) -> Iterator[str]:
     """Which other rankings are better guides, and which are not."""
-    said = []
     for decision, words in _GUIDES.items():
         names = [name for claim, name in GUIDES.items() if known.get(claim) == decision]
         if names:
-            said.append(_sentence(words[len(names) - 1].format(" and ".join(names))))
-    return " ".join(said)
+            yield sentence(words[len(names) - 1].format(" and ".join(names)))
 
 
 def _by_class(classes: Known, found: Decision) -> str:
@@ -191,16 +177,12 @@ def _by_class(classes: Known, found: Decision) -> str:
     return f"It is not the same of the decisions for every class: {'; '.join(parts)}."
 
 
-def _joined(names: Sequence[str], parts: Sequence[Decision]) -> str:
+def _joined(names: Sequence[str], known: Known) -> str:
     """What each claim says, as one sentence: the same by "and", something else by "but"."""
     if not names:
         return "Nothing was measured that would tell."
-    link = " and " if len(set(parts)) == 1 else ", but "
-    return _sentence(link.join(_SAID[name][part] for name, part in zip(names, parts, strict=True)) + ".")
-
-
-def _sentence(words: str) -> str:
-    return words[0].upper() + words[1:]
+    said = [_SAID[name].get(known[name], f"whether {_SAID[name]['yes']} is not shown") for name in names]
+    return sentence((" and " if len({known[name] for name in names}) == 1 else ", but ").join(said) + ".")
 
 
 _UNSOUND: Mapping[Decision, str] = {
@@ -214,8 +196,6 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
     SCORES: {
         "yes": "words that belong to a class get larger attention scores than others that are as frequent",
         "no": "words that belong to a class do not get larger attention scores than others that are as frequent",
-        "not shown": "whether words that belong to a class get larger attention scores than others that are as "
-        "frequent is not shown",
     },
     TEXTS: {
         "yes": "on unseen text they get more of the attention",
@@ -225,14 +205,10 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
     CHANCE: {
         "yes": "the most attended units hold more of what decides than random ones",
         "no": "the most attended units hold no more of what decides than random ones",
-        "not shown": "whether the most attended units hold more of what decides than random ones is not shown",
     },
-    LEADS: {
-        "yes": "they hold most of it",
-        "no": "much of it lies in other units",
-        "not shown": "whether they hold most of it is not shown",
-    },
+    LEADS: {"yes": "they hold most of it", "no": "much of it lies in other units"},
 }
+"""What is said of each claim; of one that is not shown, whether what it would be if it were is not shown."""
 
 _RESTING = (
     "That is of {some:,} of {all:,} decisions: what is left flips only when everything is erased, or never, and rests "
@@ -258,30 +234,24 @@ _IDLE = (
 )
 _NOTHING = "The model is not shown to tell the classes apart better than guessing does."
 
-_HEADLINES: Mapping[Decision, Mapping[Decision, str]] = {
-    "yes": {
-        "yes": "Yes, as far as tested: attention points at the words that decide, across the corpus and in single "
-        "decisions.",
-        "no": "In part: across the corpus attention points at the words that decide, but it does not find what decided "
-        "a single text.",
-        "not shown": "In part: across the corpus attention points at the words that decide; whether it finds what "
-        "decided a single text is not shown.",
-    },
-    "no": {
-        "yes": "In part: attention finds what decided a single text, but across the corpus it does not point at the "
-        "words that decide.",
-        "no": "No: attention does not point at the words that decide, neither across the corpus nor in single "
-        "decisions.",
-        "not shown": "No: across the corpus attention does not point at the words that decide; whether it finds what "
-        "decided a single text is not shown.",
-    },
-    "not shown": {
-        "yes": "In part: attention finds what decided a single text; whether it points at the words that decide across "
-        "the corpus is not shown.",
-        "no": "No: attention does not find what decided a single text; whether it points at the words that decide "
-        "across the corpus is not shown.",
-        "not shown": "Not shown: the evidence does not tell whether attention points at what decides.",
-    },
+_HEADLINES: Mapping[tuple[Decision, Decision], str] = {
+    ("yes", "yes"): "Yes, as far as tested: attention points at the words that decide, across the corpus and in single "
+    "decisions.",
+    ("yes", "no"): "In part: across the corpus attention points at the words that decide, but it does not find what "
+    "decided a single text.",
+    ("yes", "not shown"): "In part: across the corpus attention points at the words that decide; whether it finds what "
+    "decided a single text is not shown.",
+    ("no", "yes"): "In part: attention finds what decided a single text, but across the corpus it does not point at "
+    "the words that decide.",
+    ("no", "no"): "No: attention does not point at the words that decide, neither across the corpus nor in single "
+    "decisions.",
+    ("no", "not shown"): "No: across the corpus attention does not point at the words that decide; whether it finds "
+    "what decided a single text is not shown.",
+    ("not shown", "yes"): "In part: attention finds what decided a single text; whether it points at the words that "
+    "decide across the corpus is not shown.",
+    ("not shown", "no"): "No: attention does not find what decided a single text; whether it points at the words that "
+    "decide across the corpus is not shown.",
+    ("not shown", "not shown"): "Not shown: the evidence does not tell whether attention points at what decides.",
 }
 """By what is shown across the corpus, then of single decisions."""
 
@@ -293,38 +263,35 @@ _IN_DOUBT: Mapping[Decision, str] = {
 }
 
 
-def _uses(corpus: Decision, decision: Decision, unit: str) -> Sequence[Use]:
+def _uses(corpus: Decision, decision: Decision, unit: str) -> Iterator[Use]:
     justify: Decision = "no" if decision == "no" else "not shown"
-    return (
-        Use(purpose="explore the corpus", decision=corpus, words=_EXPLORE[corpus]),
-        Use(purpose="explain one decision", decision=decision, words=_EXPLAIN[decision].format(unit=unit)),
-        Use(purpose="justify a decision", decision=justify, words=_JUSTIFY[justify]),
-    )
+    for (purpose, words), shown in zip(_USES.items(), (corpus, decision, justify), strict=True):
+        yield Use(purpose=purpose, decision=shown, words=words[shown].format(unit=unit))
 
 
-_EXPLORE: Mapping[Decision, str] = {
-    "yes": "A list of the words with the largest attention scores shows what the model goes by.",
-    "no": "A list of the words with the largest attention scores does not show what the model goes by.",
-    "not shown": "Do not rest on a list of the words with the largest attention scores.",
+_USES: Mapping[str, Mapping[Decision, str]] = {
+    "explore the corpus": {
+        "yes": "A list of the words with the largest attention scores shows what the model goes by.",
+        "no": "A list of the words with the largest attention scores does not show what the model goes by.",
+        "not shown": "Do not rest on a list of the words with the largest attention scores.",
+    },
+    "explain one decision": {
+        "yes": "The {unit} with the largest weights in a text are mostly those that decided it.",
+        "no": "The {unit} with the largest weights in a text are often not those that decided it.",
+        "not shown": "Do not rest on the {unit} with the largest weights in a text.",
+    },
+    "justify a decision": {
+        "no": "What does not explain a decision does not justify it.",
+        "not shown": "Whether other weights would give the same output is not tested here.",
+    },
 }
-_EXPLAIN: Mapping[Decision, str] = {
-    "yes": "The {unit} with the largest weights in a text are mostly those that decided it.",
-    "no": "The {unit} with the largest weights in a text are often not those that decided it.",
-    "not shown": "Do not rest on the {unit} with the largest weights in a text.",
-}
-_JUSTIFY: Mapping[Decision, str] = {
-    "no": "What does not explain a decision does not justify it.",
-    "not shown": "Whether other weights would give the same output is not tested here.",
-}
 
 
-def _instead(corpus: Decision, decision: Decision, known: Known) -> Sequence[str]:
-    found = []
+def _instead(corpus: Decision, decision: Decision, known: Known) -> Iterator[str]:
     if corpus != "yes" and known.get(SOUND) == "yes":
-        found.append("To explore the corpus, read the polarity scores: what a word pushes towards, wherever it stands.")
+        yield "To explore the corpus, read the polarity scores: what a word pushes towards, wherever it stands."
     if decision != "yes" and known:
-        found.append(
+        yield (
             "To explain one decision, read the contributions α·z, what each part of the text gave to it; `heedful "
             "erase` shows the provably smallest set that flips it."
         )
-    return found

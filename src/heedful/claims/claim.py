@@ -65,13 +65,17 @@ class Verdict:
             "verdict": self.decision,
             "words": self.words,
             "statistic": self.statistic,
-            "value": known.value if known else None,
-            "low": known.low if known else None,
-            "high": known.high if known else None,
+            **{end: getattr(known, end, None) for end in ("value", "low", "high")},
             "threshold": self.threshold,
             "count": self.estimate.count if self.estimate else 0,
             "evidence": self.evidence,
         }
+
+
+def _singular(name: str) -> str:
+    """The name of one of what is counted: "texts where …" is "text where …"."""
+    head, space, rest = name.partition(" where ")
+    return head.removesuffix("s") + space + rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,19 +86,21 @@ class Claim:
     `least` observations on any side show nothing.
     """
 
-    name: str
+    name: str = ""
     statement: str
     statistic: str
     threshold: float
     table: str
     """The table that it is judged on."""
     estimate: Callable[[pd.DataFrame], Estimate | None]
+    found: str
+    """What was found, with a place for the number, and one for the "only" that is said of a number below the line."""
     yes: str
     no: str
-    unsure: str
-    """Said of each decision, with a place for the number."""
-    doubt: str = ""
-    """How what is said of an unsure one ends, where other claims end alike."""
+    unsure: str = "{found}"
+    """Said of each decision, with a place for what was found, or for the number."""
+    doubt: str | None = None
+    """How what is said of an unsure one ends, where it is not that the number is too close to the line."""
     silence: str
     """Said when the table holds too little to estimate from: what is missing, and what would help."""
     sides: tuple[str, ...] = ("tokens",)
@@ -103,35 +109,32 @@ class Claim:
 
     @property
     def words(self) -> Mapping[Decision, str]:
-        return {"yes": self.yes, "no": self.no, "not shown": self.unsure + self.doubt}
+        unsure = self.unsure + (close(self.threshold) if self.doubt is None else self.doubt)
+        said: Mapping[Decision, str] = {"yes": self.yes, "no": self.no, "not shown": unsure}
+        return {decision: sentence(words.replace("{found}", self.found)) for decision, words in said.items()}
 
     def judge(self, tables: Tables) -> Verdict:
         """Compute the statistic from its table and decide."""
         found = self.estimate(tables[self.table])
         enough = found is not None and found.known and min(found.sides) >= self.least
-        verdict = Verdict(
-            claim=self.name,
-            statement=self.statement,
-            decision=decide(found, self.threshold) if enough else "not shown",
-            statistic=self.statistic,
-            estimate=found,
-            threshold=self.threshold,
-            words=self.silence,
-            sides=self.sides,
-            span=self.span,
-        )
+        alike = {name: getattr(self, name) for name in ("statement", "statistic", "threshold", "sides", "span")}
+        decision = decide(found, self.threshold) if enough else "not shown"
+        verdict = Verdict(claim=self.name, decision=decision, estimate=found, words=self.silence, **alike)
         if found is None:
             return verdict
         there = f"{self.silence} There are {verdict.counts.replace(', ', ' and ')}."
-        return replace(
-            verdict, words=self.words[verdict.decision].format(found.value) + found.remark if enough else there
-        )
+        said = self.words[decision].format(found.value, only="only " if decision == "no" else "") + found.remark
+        return replace(verdict, words=said if enough else there)
 
 
-def _singular(name: str) -> str:
-    """The name of one of what is counted: "texts where …" is "text where …"."""
-    head, space, rest = name.partition(" where ")
-    return head.removesuffix("s") + space + rest
+def sentence(words: str) -> str:
+    """The words with a capital."""
+    return words[0].upper() + words[1:]
+
+
+def named(**claims: Claim) -> tuple[Claim, ...]:
+    """The claims, each with the name that it is declared by."""
+    return tuple(replace(claim, name=name) for name, claim in claims.items())
 
 
 def decide(found: Estimate | None, threshold: float) -> Decision:

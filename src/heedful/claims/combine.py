@@ -34,8 +34,7 @@ STRUCTURES = ("hierarchical", "flat")
 NO_ENCODER = "none"
 SHARES: Span = (0.0, 1.0)
 DIFFERENCES: Span = (-1.0, 1.0)
-FEW_SEEDS = 3
-"""With fewer, the spread over seeds is unknown, and an accuracy has the interval of its test texts."""
+FEW_SEEDS = 3  # with fewer, the spread over seeds is unknown, and an accuracy has the interval of its test texts
 
 
 def in_quadrature(values: Numbers, below: float, above: float, *, level: float = LEVEL) -> Estimate:
@@ -113,8 +112,8 @@ def mean_of_runs(statistic: Callable[[pd.DataFrame], float | None], within: Span
     return estimate
 
 
-def mean_of(found: Sequence[Estimate]) -> Estimate:
-    """The mean over models, its interval the mean of theirs."""
+def mean_of(found: Sequence[Estimate], _level: float = LEVEL) -> Estimate:
+    """The mean over models, its interval the mean of theirs, whatever their level is."""
     value, low, high = (float(np.mean([getattr(one, end) for one in found])) for end in ("value", "low", "high"))
     return Estimate(value=value, low=low, high=high, count=sum(one.count for one in found), groups=_both_sides(found))
 
@@ -152,8 +151,8 @@ def over_runs(*of_run: OfRun, every: bool = False, encoder: bool | None = None, 
 
     def estimate(rows: pd.DataFrame) -> Estimate | None:
         numbers = [list(_by_model(rows, one, encoder).values()) for one in of_run]
-        parts = [part for models in numbers for part in models] if every else [_mean(models) for models in numbers]
-        found = smallest(parts)
+        means: list[AtLevel] = [partial(_joined, mean_of, models) for models in numbers]
+        found = smallest([part for models in numbers for part in models] if every else means)
         return found and _clipped(found, within)
 
     return estimate
@@ -167,7 +166,7 @@ def contrast(of_pair: OfPair, *pairs: tuple[str, str]) -> OfTable:
 
     def estimate(rows: pd.DataFrame) -> Estimate | None:
         runs = _runs(rows, "dataset", "structure", "encoder")
-        found = smallest([_mean(_compared(runs, of_pair, *pair)) for pair in pairs])
+        found = smallest([partial(_joined, mean_of, _compared(runs, of_pair, *pair)) for pair in pairs])
         return found and _clipped(found, DIFFERENCES)
 
     return estimate
@@ -175,11 +174,12 @@ def contrast(of_pair: OfPair, *pairs: tuple[str, str]) -> OfTable:
 
 def _compared(runs: dict[Key, dict[object, pd.DataFrame]], of_pair: OfPair, one: str, other: str) -> list[AtLevel]:
     """The number of each data set and structure."""
-    found = []
+    found: list[AtLevel] = []
     for dataset in dict.fromkeys(dataset for dataset, _, _ in runs):
         for structure in STRUCTURES:
             first, second = (runs.get((dataset, structure, encoder), {}) for encoder in (one, other))
-            found.append(_averaged([partial(of_pair, first[seed], second[seed]) for seed in first if seed in second]))
+            pairs = [partial(of_pair, first[seed], second[seed]) for seed in first if seed in second]
+            found.append(partial(_joined, over_seeds, pairs))
     return found
 
 
@@ -190,7 +190,8 @@ def _by_model(rows: pd.DataFrame, of_run: OfRun, encoder: bool | None = None) ->
     elif encoder is False:
         return {}
     runs = _runs(rows, "dataset", "model")
-    return {key: _averaged([partial(of_run, run) for run in seeds.values()]) for key, seeds in runs.items()}
+    found = {key: [partial(of_run, run) for run in seeds.values()] for key, seeds in runs.items()}
+    return {key: partial(_joined, over_seeds, parts) for key, parts in found.items()}
 
 
 def _runs(rows: pd.DataFrame, *names: str) -> dict[Key, dict[object, pd.DataFrame]]:
@@ -203,19 +204,10 @@ def _runs(rows: pd.DataFrame, *names: str) -> dict[Key, dict[object, pd.DataFram
     return found
 
 
-def _averaged(runs: Sequence[AtLevel]) -> AtLevel:
-    """Over seeds; those whose run has no number are left out."""
-    return partial(_joined, runs, over_seeds)
-
-
-def _mean(models: Sequence[AtLevel]) -> AtLevel:
-    """Over models; those that have no number are left out."""
-    return partial(_joined, models, lambda found, _: mean_of(found))
-
-
 def _joined(
-    parts: Sequence[AtLevel], join: Callable[[Sequence[Estimate], float], Estimate], level: float
+    join: Callable[[Sequence[Estimate], float], Estimate], parts: Sequence[AtLevel], level: float
 ) -> Estimate | None:
+    """Several numbers as one, at a level; those that are not known are left out."""
     every = [part(level) for part in parts]
     found = _known(every)
     return join(found, level) if found else _nearest_to_known(every)
@@ -243,16 +235,11 @@ def remarked(estimate: OfTable, *of_run: OfRun, above: float, words: str, encode
 
     def with_remark(rows: pd.DataFrame) -> Estimate | None:
         found = estimate(rows)
-        if found is None or not found.known:
+        if found is None or not found.known or "model" not in rows:
             return found
-        marks = _marks(rows, of_run, above, encoder) if "model" in rows else []
+        numbers = [{key: at(LEVEL) for key, at in _by_model(rows, one, encoder).items()} for one in of_run]
+        models = [_known(number[key] for number in numbers) for key in numbers[0]]
+        marks = [all(one.value > above for one in every) for every in models if len(every) == len(of_run)]
         return replace(found, remark=" " + words.format(those=sum(marks), models=len(marks)) if len(marks) > 1 else "")
 
     return with_remark
-
-
-def _marks(rows: pd.DataFrame, of_run: Sequence[OfRun], above: float, encoder: bool | None) -> list[bool]:
-    """For each model that has all numbers, whether all are above the line."""
-    numbers = [{key: at(LEVEL) for key, at in _by_model(rows, one, encoder).items()} for one in of_run]
-    models = [_known(number[key] for number in numbers) for key in numbers[0]]
-    return [all(one.value > above for one in found) for found in models if len(found) == len(of_run)]

@@ -24,9 +24,7 @@ from heedful.analysis.statistics import (
 )
 
 CHANCE = "random"
-
-BINS = 10
-"""Tenths of the range of Δα, in which the medians of ΔJS are taken."""
+BINS = 10  # tenths of the range of Δα, in which the medians of ΔJS are taken
 
 UPSWING = 0.01
 """The upswing of ΔJS begins where its median passes so many nats: most values are close to zero (A.2), and the most
@@ -207,24 +205,17 @@ def earlier_upswing(one: pd.DataFrame, other: pd.DataFrame, level: float) -> Est
     centres = (shared + 0.5) / BINS
 
     def onset(rows: Numbers, place: int) -> float:
-        return _onset(centres, _medians(rows[:, place], rows[:, place + 1], shared))
+        parts = [rows[rows[:, place] == tenth, place + 1] for tenth in shared]
+        return _onset(centres, np.array([np.median(part) if len(part) else np.nan for part in parts], np.float64))
 
     if len(shared) < 2 or min(onset(paired, 0), onset(paired, 2)) >= centres[-1]:
         return None
     return bootstrap(lambda rows: onset(rows, 0) - onset(rows, 2), paired, level=level)
 
 
-def _medians(tenths: Numbers, divergences: Numbers, shared: Numbers) -> Numbers:
-    """The median ΔJS in each tenth; missing where a resample has none."""
-    parts = [divergences[tenths == tenth] for tenth in shared]
-    return np.array([np.median(part) if len(part) else np.nan for part in parts], dtype=np.float64)
-
-
 def _onset(centres: Numbers, medians: Numbers) -> float:
-    """Where the line through the medians first reaches `UPSWING`: the first centre if it is above there; the last one
-    if it never is."""
-    known = ~np.isnan(medians)
-    places, heights = centres[known], medians[known]
+    """Where the line through the medians that there are first reaches `UPSWING`; the last centre if it never does."""
+    places, heights = centres[~np.isnan(medians)], medians[~np.isnan(medians)]
     reached = np.flatnonzero(heights >= UPSWING)
     if not len(reached):
         return float(centres[-1])

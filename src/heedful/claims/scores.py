@@ -11,30 +11,20 @@ import pandas as pd
 
 from heedful.analysis.separation import matched_separation, right_signs, separation
 from heedful.analysis.statistics import FEWEST, Estimate, mean_of_shares, share, too_few
-from heedful.claims.claim import Claim, close
+from heedful.claims.claim import Claim, named
 from heedful.traces import Trace
 
 LEARNED = "M1"
-
-DEALS = 2000
-"""So often decisions are dealt out at random to see what chance does."""
-
-SURE = 0.99
-"""The level of M1's interval: everything else is said only of models that have learned something."""
-
+DEALS = 2000  # so often decisions are dealt out at random to see what chance does
+SURE = 0.99  # the level of M1's interval: everything else is said only of models that have learned something
 SMALLEST_LIFT = 1e-12
-
-RIGHT = 0.8
-"""Four words in five: what a model uses need not follow the data in every word to be sound."""
+RIGHT = 0.8  # four words in five: what a model uses need not follow the data in every word to be sound
 
 ALL_RIGHT = 16
 """So many words must there be, all pushing towards their own class, for the interval of C1 to lie above that."""
 
-BOTH = ("polar tokens", "neutral tokens")
-"""The sides of every comparison of groups."""
-
-MATCHED = ("polar tokens", "tokens that all classes use alike")
-"""The sides of comparisons at equal frequency."""
+BOTH = ("polar tokens", "neutral tokens")  # the sides of every comparison of groups
+MATCHED = ("polar tokens", "tokens that all classes use alike")  # the sides of comparisons at equal frequency
 
 
 def outcomes(trace: Trace) -> pd.DataFrame:
@@ -75,12 +65,9 @@ def _by_chance(rows: pd.DataFrame) -> np.ndarray:
     labels, decisions = pd.factorize(rows["label"])[0], rows["decision"].to_numpy()
     names, sizes = np.asarray(pd.unique(rows["label"])), np.bincount(labels)
     rng = np.random.default_rng(0)
-
-    def dealt() -> float:
-        hits = np.bincount(labels, weights=names[labels] == rng.permutation(decisions), minlength=len(sizes))
-        return float((hits / sizes).mean() - 1 / len(sizes))
-
-    return np.array([dealt() for _ in range(DEALS)])
+    dealt = (names[labels] == rng.permutation(decisions) for _ in range(DEALS))
+    hits = (np.bincount(labels, weights=right, minlength=len(sizes)) for right in dealt)
+    return np.array([float((some / sizes).mean() - 1 / len(sizes)) for some in hits])
 
 
 def _sign_share(tokens: pd.DataFrame) -> Estimate:
@@ -93,117 +80,97 @@ def _matched_lifts(weights: pd.DataFrame) -> Estimate:
     return matched_separation(weights.assign(lift=np.log(weights["lift"].clip(lower=SMALLEST_LIFT))), "lift")
 
 
-_FEW_MATCHED = (
-    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that all "
-    "classes use alike, of about the same frequency. More texts may help, or fewer classes."
+_FEW_WORDS = (
+    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that {{}}. More "
+    "texts may help, or fewer classes."
 )
-_FEW = (
-    f"There are too few words to tell: {FEWEST} are needed that clearly belong to a class and {FEWEST} that clearly "
-    "belong to none. More texts may help, or fewer classes."
-)
+_FEW_MATCHED = _FEW_WORDS.format("all classes use alike, of about the same frequency")
+_FEW = _FEW_WORDS.format("clearly belong to none")
 _FEW_TEXTS = f"There are too few test texts to tell whether the model has learned anything: {FEWEST} are needed."
 
 _on_outcomes = partial(Claim, table="outcomes", sides=("texts",), least=FEWEST, span=(-1.0, 1.0), silence=_FEW_TEXTS)
-_on_tokens = partial(Claim, table="tokens", sides=BOTH, least=FEWEST, silence=_FEW, doubt=close(0.7))
-_on_weights = partial(Claim, table="weights", sides=BOTH, least=FEWEST, silence=_FEW, doubt=close(0.7))
+_on_tokens = partial(Claim, table="tokens", sides=BOTH, least=FEWEST, silence=_FEW, threshold=0.7)
+_on_weights = partial(_on_tokens, table="weights")
 
-CLAIMS = (
-    _on_outcomes(
-        name="M1",
+CLAIMS = named(
+    M1=_on_outcomes(
         statement="The model tells the classes apart better than guessing does.",
         statistic="balanced test accuracy (the mean of the classes' own) less 1/K, the most that guessing gets",
         threshold=0.0,
         estimate=better_than_guessing,
-        yes="There is something to explain: the share of a class's texts that the model gets right is {:.2f} above "
-        "that of guessing, in the mean over classes.",
-        no="There is nothing to explain: the share of a class's texts that the model gets right is below that of "
-        "guessing ({:+.2f} in the mean over classes).",
-        unsure="It is not shown that there is anything to explain: the share of a class's texts that the model gets "
-        "right is {:+.2f} against guessing, in the mean over classes, which cannot be told from none.",
+        found="the share of a class's texts that the model gets right is",
+        yes="There is something to explain: {found} {:.2f} above that of guessing, in the mean over classes.",
+        no="There is nothing to explain: {found} below that of guessing ({:+.2f} in the mean over classes).",
+        unsure="It is not shown that there is anything to explain: {found} {:+.2f} against guessing, in the mean over "
+        "classes, which cannot be told from none.",
+        doubt="",
     ),
-    _on_tokens(
-        name="C1",
+    C1=_on_tokens(
         statement="The polarity score of a token has the sign of its group.",
         statistic="share of polar tokens with the right sign",
         threshold=RIGHT,
         estimate=_sign_share,
-        yes="What the model uses follows the data: {:.1%} of the clearly polar words push towards their own class.",
-        no="What the model uses does not follow the data: only {:.1%} of the clearly polar words push towards their "
-        "own class.",
-        unsure="{:.1%} of the clearly polar words push towards their own class; that is too close to the line of 80 "
-        f"%, or rests on too few words, to call (it takes {ALL_RIGHT} that all do).",
+        found="{only}{:.1%} of the clearly polar words push towards their own class",
+        yes="What the model uses follows the data: {found}.",
+        no="What the model uses does not follow the data: {found}.",
+        doubt="; that is too close to the line of 80 %, or rests on too few words, to call (it takes "
+        f"{ALL_RIGHT} that all do).",
         sides=BOTH[:1],
-        doubt="",
     ),
-    _on_tokens(
-        name="C2",
+    C2=_on_tokens(
         statement="Polarity tokens have larger attention scores than neutral tokens.",
         statistic="AUC of attention scores, polar against neutral tokens",
-        threshold=0.7,
         estimate=separation,
-        yes="Attention singles out the words that matter: a polar word has a larger attention score than a neutral "
-        "one in {:.1%} of all pairs.",
-        no="Attention does not single out the words that matter: a polar word has a larger attention score than a "
-        "neutral one in only {:.1%} of all pairs (50 % is chance).",
-        unsure="A polar word has a larger attention score than a neutral one in {:.1%} of all pairs",
+        found="a polar word has a larger attention score than a neutral one in {only}{:.1%} of all pairs",
+        yes="Attention singles out the words that matter: {found}.",
+        no="Attention does not single out the words that matter: {found} (50 % is chance).",
     ),
-    _on_tokens(
-        name="C2b",
+    C2b=_on_tokens(
         statement="At equal frequency, polarity tokens have larger attention scores than tokens that all classes use "
         "alike.",
         statistic="AUC of attention scores, polar against evenly used tokens, within strata of frequency",
-        threshold=0.7,
         estimate=matched_separation,
+        found="among words of about the same frequency, a polar one has a larger attention score than one that all "
+        "classes use alike in {only}{:.1%} of all pairs",
         yes="It is not how frequent they are: a polar word has a larger attention score than a word of about the same "
         "frequency that all classes use alike in {:.1%} of all pairs.",
-        no="Among words of about the same frequency, a polar one has a larger attention score than one that all "
-        "classes use alike in only {:.1%} of all pairs (50 % is chance).",
-        unsure="Among words of about the same frequency, a polar one has a larger attention score than one that all "
-        "classes use alike in {:.1%} of all pairs",
+        no="{found} (50 % is chance).",
         silence=_FEW_MATCHED,
         sides=MATCHED,
     ),
-    _on_weights(
-        name="C8",
+    C8=_on_weights(
         statement="Polarity tokens get larger attention weights on test text.",
         statistic="AUC of mean test attention weights, polar against neutral tokens",
-        threshold=0.7,
         estimate=partial(separation, column="weight"),
-        yes="On unseen text the weights show it too: a polar word gets more weight than a neutral one in {:.1%} of "
-        "all pairs.",
-        no="On unseen text the weights do not show it: a polar word gets more weight than a neutral one in only "
-        "{:.1%} of all pairs (50 % is chance). Weights are small where texts are long, whatever attention does; C8b "
-        "leaves the length out.",
-        unsure="On unseen text a polar word gets more weight than a neutral one in {:.1%} of all pairs",
+        found="a polar word gets more weight than a neutral one in {only}{:.1%} of all pairs",
+        yes="On unseen text the weights show it too: {found}.",
+        no="On unseen text the weights do not show it: {found} (50 % is chance). Weights are small where texts are "
+        "long, whatever attention does; C8b leaves the length out.",
+        unsure="On unseen text {found}",
     ),
-    _on_weights(
-        name="C8b",
+    C8b=_on_weights(
         statement="Against an even share of a test text's attention, polarity tokens get more than neutral tokens.",
         statistic="AUC of mean test attention over an even share (α · n), polar against neutral tokens",
-        threshold=0.7,
         estimate=partial(separation, column="lift"),
+        found="than a neutral one in {only}{:.1%} of all pairs",
         yes="On unseen text attention goes to these words, however long the text is: a polar word gets more of an "
-        "even share than a neutral one in {:.1%} of all pairs.",
-        no="On unseen text attention does not go to these words: a polar word gets more of an even share than a "
-        "neutral one in only {:.1%} of all pairs (50 % is chance).",
-        unsure="On unseen text a polar word gets more of an even share of attention than a neutral one in {:.1%} of "
-        "all pairs",
+        "even share {found}.",
+        no="On unseen text attention does not go to these words: a polar word gets more of an even share {found} (50 % "
+        "is chance).",
+        unsure="On unseen text a polar word gets more of an even share of attention {found}",
     ),
-    _on_weights(
-        name="C8c",
+    C8c=_on_weights(
         statement="At equal frequency, polarity tokens get more of an even share of a test text's attention than "
         "tokens that all classes use alike.",
         statistic="AUC of mean test attention over an even share (α · n), polar against evenly used tokens, within "
         "strata of frequency",
-        threshold=0.7,
         estimate=_matched_lifts,
+        found="than a word of about the same frequency that all classes use alike in {only}{:.1%} of all pairs",
         yes="On unseen text attention goes to these words, however long the text and however frequent the word is: a "
-        "polar word gets more of an even share than a word of about the same frequency that all classes use alike in "
-        "{:.1%} of all pairs.",
-        no="On unseen text attention does not go to these words: a polar word gets more of an even share than a word "
-        "of about the same frequency that all classes use alike in only {:.1%} of all pairs (50 % is chance).",
-        unsure="On unseen text a polar word gets more of an even share of attention than a word of about the same "
-        "frequency that all classes use alike in {:.1%} of all pairs",
+        "polar word gets more of an even share {found}.",
+        no="On unseen text attention does not go to these words: a polar word gets more of an even share {found} (50 % "
+        "is chance).",
+        unsure="On unseen text a polar word gets more of an even share of attention {found}",
         silence=_FEW_MATCHED,
         sides=MATCHED,
     ),

@@ -6,13 +6,10 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.audit import audit, train
-from heedful.cli.calibrate import calibrate
+from heedful.cli.audit import audit, erase, explain, train
 from heedful.cli.data import data_app, doctor
-from heedful.cli.reproduce import reproduce
 from heedful.cli.runs import runs_app
-from heedful.cli.sweep import sweep
-from heedful.cli.texts import erase, explain
+from heedful.cli.sweep import calibrate, reproduce, sweep
 from heedful.errors import HeedfulError
 from heedful.version import __version__
 

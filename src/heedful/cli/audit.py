@@ -1,4 +1,4 @@
-"""`heedful audit` and `heedful train`."""
+"""`heedful audit`, `train`, `explain` and `erase`: one model, what it attends to, and when its decisions flip."""
 
 import sys
 from collections.abc import Iterable
@@ -7,10 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.options import DATA, FILES, MODEL, Fresh, Json, StoreRoot, print_json, with_settings
+from heedful.cli.options import (
+    DATA,
+    FILES,
+    MODEL,
+    AllUnits,
+    Fresh,
+    Json,
+    StoreRoot,
+    TablesOut,
+    find_run,
+    print_json,
+    print_lines,
+    show_page,
+    with_settings,
+)
 
 if TYPE_CHECKING:
     from heedful.config import RunSettings
+    from heedful.report.page import Page
 
 
 @with_settings(**DATA, **MODEL, **FILES)
@@ -36,7 +51,6 @@ def audit(
     """Train on the data, compare what is attended to with what is used, try other λ, and write a report."""
     from heedful.cli.progress import AuditProgress
     from heedful.pipeline import read_corpus
-    from heedful.report.terminal import print_page
     from heedful.store import Store
     from heedful.studies.audit import audit as run_audit
 
@@ -53,10 +67,7 @@ def audit(
             workers=workers,
             watch=bar.watch,
         )
-    if as_json:
-        print_json(done.summary())
-    else:
-        print_page(done.page)
+    show_page(done.page, as_json)
 
 
 @with_settings(**DATA, **MODEL, **FILES)
@@ -76,11 +87,8 @@ def train(
         done = run(settings, Store(store), corpus=corpus, observers=[bar], fresh=fresh)
     notices = done.notices(corpus)
     _print_notes(notices[len(corpus.notices) :])
-    if as_json:
-        print_json({"run": done.path, **done.manifest, "notices": notices})
-    else:
-        print(f"test accuracy {accuracy_words(done.metrics)} at epoch {done.metrics['best_epoch']}")
-        print(f"run {done.path}")
+    said = f"test accuracy {accuracy_words(done.metrics)} at epoch {done.metrics['best_epoch']}"
+    print_lines({"run": done.path, **done.manifest, "notices": notices}, [said, f"run {done.path}"], as_json)
 
 
 def _print_notes(notices: Iterable[str]) -> None:
@@ -89,3 +97,100 @@ def _print_notes(notices: Iterable[str]) -> None:
 
     for notice in notices:
         print(f"note: {printable(notice)}", file=sys.stderr)
+
+
+def explain(
+    text: Annotated[str, typer.Argument(help="The text to explain; - reads standard input.")],
+    run: Annotated[str, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")],
+    everything: AllUnits = False,
+    store: StoreRoot = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Show what a trained model attends to and what it uses in a text."""
+    from heedful.cli.text_views import print_explanation
+    from heedful.studies.explain import explain as explain_text
+
+    explanation = explain_text(find_run(run, store).model(), _given(text))
+    if as_json:
+        print_json(explanation.summary())
+    else:
+        print_explanation(explanation, everything=everything)
+
+
+def erase(
+    text: Annotated[str | None, typer.Argument(help="The text; - reads standard input.")] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="A trace file (.parquet, .safetensors) instead of a text.")
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option("--input", help="Units leave the text and it is read again: delete, or mask by the unknown word."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Draws random orders; default: the run's seed, 0 for a trace.")
+    ] = None,
+    out: TablesOut = None,
+    everything: AllUnits = False,
+    store: StoreRoot = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Erase attention weights along each ranking until the decision flips, beside the provably smallest set.
+
+    With TEXT and --run, one text; with --run alone, the test split of that run; with --trace, a trace of any model.
+    With --input and --run, words leave the text beside their weights: on the TEXT, or on 100 test texts of the run.
+    """
+    if text is not None and run is not None and trace is None:
+        if out is not None:
+            raise typer.BadParameter("--out is for the tables of many texts; of one text --json prints everything")
+        from heedful.cli.text_views import print_erased
+        from heedful.studies.explain import erase_text
+
+        erased = erase_text(find_run(run, store).model(), _given(text), inputs=inputs, seed=seed or 0)
+        if as_json:
+            print_json(erased.summary())
+        else:
+            print_erased(erased, everything=everything)
+    elif inputs is not None:
+        if text is not None or run is None or trace is not None:
+            raise typer.BadParameter("--input needs a model to read again: give --run, with or without a TEXT")
+        _show(_erase_inputs(run, store, inputs), out, f"-{inputs}", as_json)
+    elif text is None and (run is None) != (trace is None):
+        _show(_erase_trace(run, store, trace, seed), out, "", as_json)
+    else:
+        raise typer.BadParameter("give a TEXT with --run, or --run alone, or --trace alone")
+
+
+def _given(text: str) -> str:
+    return sys.stdin.read() if text == "-" else text
+
+
+def _erase_inputs(name: str, store: Path, mode: str) -> "Page":
+    from heedful.cli.progress import counting
+    from heedful.pipeline import read_corpus
+    from heedful.studies.erase import erase_inputs
+
+    run = find_run(name, store)
+    with counting("reading changed texts") as watch:
+        return erase_inputs(run, read_corpus(run.settings), mode, watch=watch)
+
+
+def _erase_trace(name: str | None, store: Path, file: Path | None, seed: int | None) -> "Page":
+    from heedful.studies.erase import erase_trace
+    from heedful.traces import Trace
+
+    if name is None:
+        return erase_trace(Trace.load(file or Path()), seed=seed or 0)
+    run = find_run(name, store)
+    return erase_trace(run.trace(), seed=run.settings.training.seed if seed is None else seed)
+
+
+def _show(page: "Page", out: Path | None, ending: str, as_json: bool) -> None:
+    """Save the tables where that is asked for, and print."""
+    from heedful.report.exports import save_tables
+
+    if out is not None:
+        save_tables({f"{name}{ending}": table for name, table in page.tables().items()}, out)
+    show_page(page, as_json)

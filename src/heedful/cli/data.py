@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.options import DATA, FILES, Json, print_json, with_settings
+from heedful.cli.options import DATA, FILES, Json, print_json, print_lines, with_settings
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
     from heedful.config import RunSettings
-    from heedful.text.public.fetch import Step
+    from heedful.text.fetch import Step
 
 data_app = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,18 +22,15 @@ data_app = typer.Typer(help="The corpora at hand.", no_args_is_help=True, rich_m
 @data_app.command("list")
 def list_data(as_json: Json = False) -> None:
     """The corpora that can be named."""
-    from heedful.text.datasets import DATASETS
+    from heedful.text.recipes import DATASETS
 
     rows = [
         {"name": one.name, "about": one.about, "available": one.available, "file": next(iter(one.files), None)}
         for one in DATASETS.values()
     ]
-    if as_json:
-        print_json(rows)
-    else:
-        for row in rows:
-            missing = "" if row["available"] else f"  (needs {row['file']} in the data folder)"
-            print(f"{row['name']:16} {row['about']}{missing}")
+    missing = ["" if row["available"] else f"  (needs {row['file']} in the data folder)" for row in rows]
+    lines = [f"{row['name']:16} {row['about']}{said}" for row, said in zip(rows, missing, strict=True)]
+    print_lines(rows, lines, as_json)
 
 
 @data_app.command("stats")
@@ -92,17 +89,13 @@ def fetch_data(
     as_json: Json = False,
 ) -> None:
     """Download a corpus into the data folder; goes on where an earlier download broke off."""
-    from heedful.text.public.fetch import fetch
+    from heedful.text.fetch import fetch
 
     with _downloads() as watch:
         done = fetch(name, base=base, observer=watch)
-    if as_json:
-        print_json({"corpus": name, "folder": done.folder, "source": done.source, "rows": dict(done.rows)})
-    elif not done.rows:
-        print(f"{name} is at hand, nothing was fetched")
-    else:
-        for file, rows in done.rows.items():
-            print(f"{done.folder / file}  {rows:,} rows")
+    lines = [f"{done.folder / file}  {rows:,} rows" for file, rows in done.rows.items()]
+    content = {"corpus": name, "folder": done.folder, "source": done.source, "rows": dict(done.rows)}
+    print_lines(content, lines or [f"{name} is at hand, nothing was fetched"], as_json)
 
 
 @contextmanager
@@ -126,28 +119,18 @@ def _downloads() -> "Iterator[Callable[[Step], None]]":
 
 def doctor(as_json: Json = False) -> None:
     """Versions, device and data folder: what this installation has."""
-    installation = _installation()
-    if as_json:
-        print_json(installation)
-    else:
-        for name, value in installation.items():
-            print(f"{name:14} {value}")
-
-
-def _installation() -> dict[str, str]:
-    """Name and value of everything worth knowing before reporting a problem."""
     import importlib.metadata
     import os
 
     import torch
 
     from heedful.pipeline import environment
-    from heedful.text.datasets import DATASETS, data_folder
+    from heedful.text.recipes import DATASETS, data_folder
 
     folder = data_folder()
     missing = [name for name, dataset in DATASETS.items() if not dataset.available]
     libraries = ("numpy", "pandas", "scipy", "tokenizers", "safetensors")
-    return {
+    installation = {
         **environment(),
         **{name: importlib.metadata.version(name) for name in libraries},
         "device": f"cuda ({torch.cuda.get_device_name(0)})" if torch.cuda.is_available() else "cpu",
@@ -156,3 +139,4 @@ def _installation() -> dict[str, str]:
         "corpora": ", ".join(name for name in DATASETS if name not in missing),
         "not at hand": ", ".join(missing) or "none",
     }
+    print_lines(installation, [f"{name:14} {value}" for name, value in installation.items()], as_json)

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,57 +15,53 @@ from heedful.store import MANIFEST, Store
 if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.pipeline import Run
+    from heedful.report.page import Page
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
 AllUnits = Annotated[bool, typer.Option("--all", help="Show every unit of a long text; --json has all of them.")]
 RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, or the beginning of it.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")]
+On = Annotated[str, typer.Option("--on", help="local, ray, or ray://host:port.")]
+TablesOut = Annotated[Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX.")]
 Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
+
+
+def _option(kind: Any, words: str, *names: str, **more: Any) -> Any:
+    """An option that may be left out."""
+    return Annotated[kind | None, typer.Option(*names, help=words, **more)]
+
 
 DATA: dict[str, Any] = {
     "source": Annotated[
         str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSON or Parquet file.")
     ],
-    "text_column": Annotated[str | None, typer.Option(help="The column that holds the text.")],
-    "label_column": Annotated[str | None, typer.Option(help="The column that holds the label.")],
-    "split_column": Annotated[
-        str | None, typer.Option(help="The column that names the split; none uses no column and draws all splits.")
-    ],
-    "split_values": Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPLIT=VALUE,…",
-            help="What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
-        ),
-    ],
-    "missing_labels": Annotated[
-        str | None,
-        typer.Option(
-            metavar="skip|keep",
-            help="Rows labelled NaN, null, N/A: skip leaves them out (default), keep makes a class of them.",
-        ),
-    ],
-    "encoding": Annotated[str | None, typer.Option(help="The file's text encoding, e.g. cp1252; default: utf-8.")],
+    "text_column": _option(str, "The column that holds the text."),
+    "label_column": _option(str, "The column that holds the label."),
+    "split_column": _option(str, "The column that names the split; none uses no column and draws all splits."),
+    "split_values": _option(
+        str,
+        "What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
+        metavar="SPLIT=VALUE,…",
+    ),
+    "missing_labels": _option(
+        str,
+        "Rows labelled NaN, null, N/A: skip leaves them out (default), keep makes a class of them.",
+        metavar="skip|keep",
+    ),
+    "encoding": _option(str, "The file's text encoding, e.g. cp1252; default: utf-8."),
 }
 MODEL: dict[str, Any] = {
-    "structure": Annotated[
-        str | None, typer.Option(help="flat or hierarchical: attention to words, or to sentences too.")
-    ],
-    "attention": Annotated[str | None, typer.Option(help="dot or additive.")],
-    "encoder": Annotated[str | None, typer.Option(help="none, affine, lstm, gru or conv.")],
-    "score_scale": Annotated[
-        float | None, typer.Option("--score-scale", help="λ, the divisor of the attention scores.")
-    ],
-    "epochs": Annotated[int | None, typer.Option(help="Passes over the training split.")],
-    "seed": Annotated[int | None, typer.Option(help="Draws parameters, order and dropout.")],
+    "structure": _option(str, "flat or hierarchical: attention to words, or to sentences too."),
+    "attention": _option(str, "dot or additive."),
+    "encoder": _option(str, "none, affine, lstm, gru or conv."),
+    "score_scale": _option(float, "λ, the divisor of the attention scores.", "--score-scale"),
+    "epochs": _option(int, "Passes over the training split."),
+    "seed": _option(int, "Draws parameters, order and dropout."),
 }
 FILES: dict[str, Any] = {
-    "config": Annotated[Path | None, typer.Option("--config", help="A TOML or JSON file of settings.")],
-    "changes": Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. model.score_scale=100."),
-    ],
+    "config": _option(Path, "A TOML or JSON file of settings.", "--config"),
+    "changes": _option(list[str], "Change a setting, e.g. model.score_scale=100.", "--set", metavar="NAME=VALUE"),
 }
 
 Command = Callable[..., None]
@@ -121,8 +117,28 @@ def find_run(name: str, store: Path) -> "Run":
     return Run(Store(root).resolve(place.name))
 
 
+def print_lines(content: object, lines: Iterable[str], as_json: bool) -> None:
+    """The content as JSON, or what people read of it."""
+    if as_json:
+        print_json(content)
+    else:
+        for line in lines:
+            print(line)
+
+
+def show_page(page: "Page", as_json: bool, content: object = None) -> None:
+    """A page on the terminal, or as JSON: its own payload, or the content that is given."""
+    from heedful.report.page import payload
+    from heedful.report.terminal import print_page
+
+    if as_json:
+        print_json(payload(page) if content is None else content)
+    else:
+        print_page(page)
+
+
 def print_json(value: object) -> None:
     """Strict JSON: what is not a number is null."""
-    from heedful.report.plain import plain
+    from heedful.report import plain
 
     print(json.dumps(plain(value), indent=2, ensure_ascii=False, default=str, allow_nan=False))

@@ -3,12 +3,12 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 
+from rich import progress
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from heedful.report.terminal import printable
 from heedful.sweep.engines import Ended, Started
@@ -16,27 +16,24 @@ from heedful.sweep.loop import Measuring, Planned, SweepEvent, Waiting
 from heedful.training.events import EpochDone, Event
 
 
-class ProgressBar:
+def _counted(*columns: progress.ProgressColumn, console: Console, disable: bool = False) -> progress.Progress:
+    """A bar with how many of how many are done, and further columns."""
+    first = progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn()
+    return progress.Progress(*first, *columns, console=console, disable=disable)
+
+
+class ProgressBar(AbstractContextManager["ProgressBar"]):
     """Shows epochs done, dev accuracy and time left once a training runs; use it as a context."""
 
     def __init__(self, epochs: int, *, title: str = "training") -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("dev accuracy {task.fields[accuracy]}"),
-            TimeRemainingColumn(),
-            console=Console(file=sys.stderr),
-        )
+        accuracy = progress.TextColumn("dev accuracy {task.fields[accuracy]}")
+        self._bar = _counted(accuracy, progress.TimeRemainingColumn(), console=Console(file=sys.stderr))
         self._task = self._bar.add_task(escape(title), total=epochs, accuracy="–")
 
     def __call__(self, event: Event) -> None:
         self._bar.start()  # not before: a run that is already there shows no bar
         if isinstance(event, EpochDone):
             self._bar.update(self._task, completed=event.epoch, accuracy=f"{event.row['dev_accuracy']:.3f}")
-
-    def __enter__(self) -> "ProgressBar":
-        return self
 
     def __exit__(self, *_error: object) -> None:
         self._bar.stop()
@@ -47,15 +44,8 @@ class SweepProgress:
 
     def __init__(self, title: str) -> None:
         self._console = Console(file=sys.stderr)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
+        state, quiet = progress.TextColumn("{task.fields[state]}"), not self._console.is_terminal
+        self._bar = _counted(state, progress.TimeElapsedColumn(), console=self._console, disable=quiet)
         self._title = title
         self._task = self._bar.add_task(title, total=None, state="reading corpora")
         self._plan: Planned | None = None
@@ -112,44 +102,32 @@ class SweepProgress:
         self._bar.stop()
 
 
-class AuditProgress:
+class AuditProgress(ExitStack):
     """Of trainings and, by `watch`, of a sweep over λ, one bar at a time; use it as a context."""
 
     def __init__(self, epochs: int, *, name: str) -> None:
+        super().__init__()
         self._epochs = epochs
         self._title = f"training on {printable(name)}"
         self._shown: ProgressBar | SweepProgress | None = None
 
     def __call__(self, event: Event) -> None:
         if not isinstance(self._shown, ProgressBar):
-            self._replace(ProgressBar(self._epochs, title=self._title))
-        assert isinstance(self._shown, ProgressBar)
+            self.close()  # two bars at once would write over each other
+            self._shown = self.enter_context(ProgressBar(self._epochs, title=self._title))
         self._shown(event)
 
     def watch(self, event: SweepEvent) -> None:
         if not isinstance(self._shown, SweepProgress):
-            self._replace(SweepProgress("trying other λ"))
-        assert isinstance(self._shown, SweepProgress)
-        self._shown(event)
-
-    def _replace(self, new: ProgressBar | SweepProgress | None) -> None:
-        """Two bars at once would write over each other."""
-        if self._shown is not None:
-            self._shown.__exit__(None, None, None)
-        self._shown = new.__enter__() if new else None
-        if isinstance(new, SweepProgress):
+            self.close()
+            self._shown = self.enter_context(SweepProgress("trying other λ"))
             self._title = "trying another λ"  # what an audit trains here after its sweep
-
-    def __enter__(self) -> "AuditProgress":
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._replace(None)
+        self._shown(event)
 
 
 @contextmanager
 def counting(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar that is told how many of how many are done."""
-    with Progress(console=Console(file=sys.stderr)) as bar:
+    with progress.Progress(console=Console(file=sys.stderr)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

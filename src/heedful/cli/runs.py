@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from heedful.cli.options import Json, RunName, StoreRoot, print_json
+from heedful.cli.options import Json, RunName, StoreRoot, print_lines
 from heedful.errors import ConfigError
 from heedful.files import write_table
 from heedful.store import PREFIX, Store, flatten, read_manifest
@@ -29,7 +29,7 @@ def list_runs(
     """List all finished runs, or write them as one table."""
     if failed:
         failures = Store(store).failures()
-        _print(failures, [f"{failure['digest'][:PREFIX]}  {failure['message']}" for failure in failures], as_json)
+        print_lines(failures, [f"{failure['digest'][:PREFIX]}  {failure['message']}" for failure in failures], as_json)
         return
     rows = _matching([{"run": path.name, **manifest} for path, manifest in Store(store).manifests()], where or [])
     if out is not None:
@@ -51,7 +51,7 @@ def show_run(run: RunName, store: StoreRoot = Path("runs"), as_json: Json = Fals
     path = Store(store).resolve(run)
     manifest = read_manifest(path)
     lines = [f"{name:36} {_words(value)}" for name, value in {"run": path, **flatten(manifest)}.items()]
-    _print({"run": str(path), **manifest}, lines, as_json)
+    print_lines({"run": str(path), **manifest}, lines, as_json)
 
 
 @runs_app.command("diff")
@@ -66,7 +66,7 @@ def diff_runs(first: RunName, second: RunName, store: StoreRoot = Path("runs"), 
     lines = [
         f"{name:36} " + " ".join(f"{_words(value):>24}" for value in two.values()) for name, two in differences.items()
     ]
-    _print(differences, lines, as_json)
+    print_lines(differences, lines, as_json)
 
 
 @runs_app.command("rm")
@@ -79,7 +79,7 @@ def remove_runs(
     where = Store(store)
     named = {where.resolve(name).name for name in runs}  # all must exist before any is removed
     removed = [str(where.remove(name)) for name in sorted(named)]
-    _print(removed, [f"removed {path}" for path in removed], as_json)
+    print_lines(removed, [f"removed {path}" for path in removed], as_json)
 
 
 @runs_app.command("gc")
@@ -100,15 +100,7 @@ def collect_garbage(
     freed = 0 if dry_run else where.collect(rubbish)
     lines = [f"{'would remove' if dry_run else 'removed'} {path}" for path in rubbish]
     summary = {"paths": [str(path) for path in rubbish], "freed_bytes": freed, "dry_run": dry_run}
-    _print(summary, [*lines, f"{freed / 2**20:.1f} MB freed"], as_json)
-
-
-def _print(content: object, lines: list[str], as_json: bool) -> None:
-    if as_json:
-        print_json(content)
-    else:
-        for line in lines:
-            print(line)
+    print_lines(summary, [*lines, f"{freed / 2**20:.1f} MB freed"], as_json)
 
 
 def _matching(rows: list[Row], where: list[str]) -> list[Row]:
@@ -122,14 +114,14 @@ def _matching(rows: list[Row], where: list[str]) -> list[Row]:
     unknown = [name for name in wanted if flat and not any(name in row for row in flat)]
     if unknown:
         raise ConfigError(f"No run has '{unknown[0]}'. Known: {', '.join(sorted(flat[0]))}.")
-    return [row for row, values in zip(rows, flat, strict=True) if _agrees(values, wanted)]
-
-
-def _agrees(values: Row, wanted: Row) -> bool:
-    return all(
-        values.get(name) == value or (values.get(name) is None and str(value).lower() in {"none", "null"})
-        for name, value in wanted.items()
-    )
+    return [
+        row
+        for row, values in zip(rows, flat, strict=True)
+        if all(
+            values.get(name) == value or (values.get(name) is None and str(value).lower() in {"none", "null"})
+            for name, value in wanted.items()
+        )
+    ]
 
 
 def _words(value: Any) -> str:

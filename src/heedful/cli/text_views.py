@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.text import Text
 from torch import Tensor
 
-from heedful.figures.style import ATTENDED, AWAY, TOWARDS
+from heedful.figures.style import ATTENDED, AWAY, TOWARDS, mixed
 from heedful.report.strips import pushes_of, relative
 from heedful.report.terminal import printable
-from heedful.studies.erase import LOOKS, MINIMUM, ErasedText
-from heedful.studies.explain import Explanation
+from heedful.studies.explain import LOOKS, ErasedText, Explanation
+from heedful.studies.measures import MINIMUM
 from heedful.tracing import WordWeights
 
 MOST_WORDS, MOST_SENTENCES, MOST_ROWS = 200, 40, 12
@@ -95,9 +95,7 @@ def _for_or_against(shade: float) -> str:
 
 def _mix(colour: str, share: float) -> str:
     """White turned into a colour by a share."""
-    channels = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
-    red, green, blue = (round(255 + (channel - 255) * min(1.0, max(0.0, share))) for channel in channels)
-    return f"#{red:02x}{green:02x}{blue:02x}"
+    return "#" + "".join(f"{round(channel):02x}" for channel in mixed(colour, min(1.0, max(0.0, share))))
 
 
 def print_erased(erased: ErasedText, console: Console | None = None, *, everything: bool = False) -> None:

@@ -5,6 +5,8 @@ holds the middle 80 % of the tokens or pairs.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +31,7 @@ KINDS: Mapping[str, style.Look] = {
     "neu-neu": style.Look(colour=style.GREY, line=":"),
 }
 """The look of each kind of pair of two classes, in the order of the paper's figures."""
+OTHER_KIND = style.Look(colour=style.GREEN)
 
 RELATIONS: Mapping[str, style.Look] = {
     "same class": style.Look(colour=style.GREEN),
@@ -56,21 +59,20 @@ def dot_product_trends(
     canvas, axes = style.panels(len(tables), columns=columns, width=7.0 / columns + 1.2, height=3.0)
     for axis, (title, table) in zip(axes, tables.items(), strict=True):
         for kind in kinds:
-            rows, look = table[table["kind"] == kind], _look_of(kind)
+            rows, look = table[table["kind"] == kind], KINDS.get(kind, OTHER_KIND)
             pairs = list(rows.groupby(["first", "second"], sort=False))[:THIN] if single else []
             for _, pair in pairs:
                 _plot(axis, pair["time"], pair["omega"], look, linewidth=0.6, alpha=0.55)
             _trend(axis, rows, "omega", look, kind, band=not single)
         _finish(axis, title, label)
-    style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
-    return canvas
+    return style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
 
 
 @style.house_style()
 def dot_product_boxes(table: pd.DataFrame, *, kinds: Sequence[str], title: str) -> Canvas:
     """Ω of pairs at one moment, a box for each kind (columns: kind, omega)."""
     canvas, (axis,) = style.panels(1, width=max(6.0, 0.95 * len(kinds) + 1), height=3.8)
-    _boxes_of_kinds(axis, table, {kind: _look_of(kind) for kind in kinds})
+    _boxes_of_kinds(axis, table, {kind: KINDS.get(kind, OTHER_KIND) for kind in kinds})
     axis.set(title=title, ylabel=OMEGA)
     return canvas
 
@@ -113,8 +115,7 @@ def single_pairs(table: pd.DataFrame, *, title: str) -> Canvas:
             pair = f"{style.brief(rows['first'].iloc[0], 14)} · {style.brief(rows['second'].iloc[0], 14)}"
             _plot(axis, rows["time"], rows["omega"], look, label=f"{kind}: {pair}")
     _finish(axis, title, OMEGA)
-    style.legend_below(canvas, axis.get_legend_handles_labels()[0], most=3, fontsize=9)
-    return canvas
+    return style.legend_below(canvas, axis.get_legend_handles_labels()[0], most=3, fontsize=9)
 
 
 @style.house_style()
@@ -122,11 +123,10 @@ def score_distributions(tables: Mapping[str, pd.DataFrame], column: str) -> Canv
     """A score of every token by group, a panel for each table (columns: group, the score); means are written below."""
     canvas, axes = style.panels(len(tables), columns=len(tables), height=3.8, share_y=True)
     for axis, (title, table) in zip(axes, tables.items(), strict=True):
-        groups = _groups(table)
-        samples = {group: table.loc[table["group"] == group, column].to_numpy() for group in groups}
+        samples = {group: table.loc[table["group"] == group, column].to_numpy() for group in _groups(table)}
         _draw_points(axis, samples)
         names = [f"{style.brief(group)} ({len(some)})\nmean {some.mean():+.2f}" for group, some in samples.items()]
-        axis.set_xticks(range(len(groups)), [name.replace("-", "−") for name in names])
+        axis.set_xticks(range(len(names)), [name.replace("-", "−") for name in names])
         axis.set(title=title, ylabel=score_label(column))
         axis.grid(visible=False, axis="x")
         style.zero_line(axis)
@@ -136,12 +136,10 @@ def score_distributions(tables: Mapping[str, pd.DataFrame], column: str) -> Canv
 @style.house_style()
 def score_trends(tables: Mapping[str, tuple[pd.DataFrame, str]]) -> Canvas:
     """A score by group over training; for each panel its title, table (time, group, the score) and column."""
-    height = 3.0 if len(tables) > 1 else 3.8
-    canvas, axes = style.panels(len(tables), columns=1, width=8.2, height=height)
+    canvas, axes = style.panels(len(tables), columns=1, width=8.2, height=3.0 if len(tables) > 1 else 3.8)
     for axis, (title, (table, column)) in zip(axes, tables.items(), strict=True):
         _group_trends(axis, table, column, title)
-    style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
-    return canvas
+    return style.legend_below(canvas, axes[0].get_legend_handles_labels()[0])
 
 
 @style.house_style()
@@ -163,8 +161,7 @@ def closing_gap(without: pd.DataFrame, penalised: pd.DataFrame, gaps: pd.DataFra
         _plot(right, mean.index, mean, look, linewidth=2.4, label=f"{label} (mean)")
     _finish(right, f"Gap in {gaps['seed'].nunique()} runs each", "|positive − negative|, attention")
     right.legend()
-    style.legend_below(canvas, left.get_legend_handles_labels()[0], most=3)
-    return canvas
+    return style.legend_below(canvas, left.get_legend_handles_labels()[0], most=3)
 
 
 @style.house_style()
@@ -232,14 +229,8 @@ def _last(table: pd.DataFrame) -> pd.DataFrame:
     return table.query("time == time.max()")
 
 
-def _look_of(kind: str) -> style.Look:
-    return KINDS.get(kind, style.Look(colour=style.GREEN))
-
-
-def _plot(
-    axis: Axes, x: "pd.Series[float] | pd.Index", y: "pd.Series[float]", look: style.Look, **style: object
-) -> None:
-    axis.plot(x, y, color=look.colour, linestyle=look.line, **style)  # type: ignore[arg-type]
+def _plot(axis: Axes, x: "pd.Series[float] | pd.Index", y: "pd.Series[float]", look: style.Look, **more: Any) -> None:
+    axis.plot(x, y, color=look.colour, linestyle=look.line, **more)
 
 
 def _trend(axis: Axes, rows: pd.DataFrame, column: str, look: style.Look, label: str, *, band: bool = True) -> None:
@@ -276,9 +267,8 @@ def _finish(axis: Axes, title: str, label: str) -> None:
 def _class_kinds(classes: Sequence[str]) -> list[str]:
     """Same class first, then different ones, then pairs with neutral tokens."""
     names = sorted(classes)
-    same = [f"{name}-{name}" for name in names]
-    different = [f"{a}-{b}" for number, a in enumerate(names) for b in names[number + 1 :]]
-    return [*same, *different, *(f"{name}-neu" for name in names), "neu-neu"]
+    pairs = [*zip(names, names, strict=True), *combinations(names, 2), *((name, "neu") for name in (*names, "neu"))]
+    return [f"{first}-{second}" for first, second in pairs]
 
 
 def _boxes_of_kinds(axis: Axes, table: pd.DataFrame, looks: Mapping[str, style.Look]) -> None:
@@ -303,15 +293,8 @@ def _name_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], height: float
     low, high = axis.get_ylim()
     places = _apart([end for end, _, _ in sorted(ends)], NAME_HEIGHT * (high - low) / height, high)
     for place, (_, token, colour) in zip(places, sorted(ends), strict=True):
-        axis.annotate(
-            f" {style.brief(token, 16)}",
-            (1.0, place),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontsize=8.5,
-            color=colour,
-            annotation_clip=False,
-        )
+        words, at = f" {style.brief(token, 16)}", ("axes fraction", "data")
+        axis.annotate(words, (1.0, place), xycoords=at, va="center", fontsize=8.5, color=colour, annotation_clip=False)
 
 
 def _apart(places: Sequence[float], least: float, highest: float) -> list[float]:

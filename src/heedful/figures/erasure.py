@@ -9,21 +9,21 @@ output; instances of one unit have no other and are left out. Seeds and random o
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure as Canvas
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, PercentFormatter
 
-from heedful.analysis.quality import with_everything_erased
+from heedful.analysis.quality import excess, with_common
 from heedful.analysis.statistics import Numbers
 from heedful.figures import style
 
@@ -55,8 +55,6 @@ QUARTERS: Mapping[str, tuple[int, int, str]] = {
 }
 """Column, row and colour; blue speaks for the ranking, orange against it, as in the paper."""
 
-_INSTANCE = ["dataset", "model", "seed", "instance"]
-
 Draw = Callable[[Axes, pd.DataFrame], None]
 Known = Mapping[str, Mapping[str, float]]
 """Shares by data set and ranking."""
@@ -71,10 +69,9 @@ class Grid:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """The panels of one model, one for each data set."""
+class Panel:
+    """How the panels of a model are drawn, one for each data set."""
 
-    model: str
     draw: Draw
     x: str
     y: str
@@ -103,17 +100,16 @@ def erased_boxes(
                 _draw_box(axis, some, column, place, name)
         _name_rankings(axis, rankings)
 
-    height = 0.85 + 0.27 * len(rankings)
-    rows = [Row(model=model, draw=draw, x=label, y="", height=height) for model in grid.models]
+    panel, tails = Panel(draw=draw, x=label, y="", height=0.85 + 0.27 * len(rankings)), []
     handles = [Line2D([], [], color="black", marker="D", markersize=4, linestyle="", label=COMMON)]
     if tail is not None and tail in grid.models:
-        rows.append(Row(model=tail, draw=_tails(rankings, known or {}), x=label, y="instances above (log)", height=2.9))
-        handles += [_curve(name) for name in rankings]
+        curves = _tails(rankings, known or {})
+        tails = [(tail, Panel(draw=curves, x=label, y="instances above (log)", height=2.9))]
+        handles += [Line2D([], [], **_stroke(name)) for name in rankings]
     if tail in grid.models and known:
         handles.append(Line2D([], [], color="black", marker="s", mfc="white", linestyle="", label="the paper's share"))
-    canvas = draw_rows(kept, grid, rows, width=4.3)
-    style.legend_below(canvas, handles, most=round(canvas.get_figwidth() / 2.4))
-    return canvas
+    canvas = draw_rows(kept, grid, panel, *tails, width=4.3)
+    return style.legend_below(canvas, handles, most=round(canvas.get_figwidth() / 2.4))
 
 
 @style.house_style()
@@ -129,25 +125,27 @@ def excess_curves(flips: pd.DataFrame, grid: Grid) -> Canvas:
             steps, counts = np.unique(numbers(some["ratio"].dropna()), return_counts=True)
             if len(steps):
                 heights = counts.cumsum() / len(some)
-                _draw_steps(axis, [*steps, furthest], [*heights, heights[-1]], name)
+                axis.step([*steps, furthest], [*heights, heights[-1]], where="post", **_stroke(name))
         axis.set(xscale="log", xlim=(0.97, furthest), ylim=(0, 1.03))
         axis.xaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         style.remark(axis, f"{len(rows[rows['ranking'] == 'minimum']):,} instances that can be flipped")
 
-    x, y = "units erased / fewest possible (log)", "instances flipped"
-    rows = [Row(model=model, draw=draw, x=x, y=y, height=2.9) for model in grid.models]
-    canvas = draw_rows(ratios, grid, rows, width=3.5)
-    style.legend_below(canvas, [_curve(name) for name in rankings], most=3 * len(grid.datasets))
-    return canvas
+    panel = Panel(draw=draw, x="units erased / fewest possible (log)", y="instances flipped", height=2.9)
+    canvas = draw_rows(ratios, grid, panel, width=3.5)
+    return style.legend_below(
+        canvas, [Line2D([], [], **_stroke(name)) for name in rankings], most=3 * len(grid.datasets)
+    )
 
 
 @style.house_style()
 def divergence_clouds(single: pd.DataFrame, grid: Grid) -> Canvas:
     """ΔJS against Δα: how much more erasing the top unit does, by how much more attention it has (Figures 3 and 7)."""
     shown = _of_attention(single, grid)
-    low, high = _span(numbers(shown["delta_js"]))
-    edges = _edges(shown)
+    values, edges = numbers(shown["delta_js"]), _edges(shown)
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=1e-4))
+    room = 0.05 * (high - low)
+    low, high = low - room, high + room  # the same for all panels, zero within
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
         x, y = numbers(rows["delta_weight"]), numbers(rows["delta_js"])
@@ -157,12 +155,10 @@ def divergence_clouds(single: pd.DataFrame, grid: Grid) -> Canvas:
         style.remark(axis, f"{len(rows):,} instances, ΔJS < 0 in {share_words(float((y < 0).mean()))}")
         axis.set(xlim=(0, edges[-1]), ylim=(low, high))
 
-    rows = [Row(model=model, draw=draw, x="Δα", y="ΔJS (nats)", height=2.9) for model in grid.models]
-    canvas = draw_rows(shown, grid, rows, width=3.4)
+    canvas = draw_rows(shown, grid, Panel(draw=draw, x="Δα", y="ΔJS (nats)", height=2.9), width=3.4)
     _scale_counts(canvas)
     median = "median and middle half in each tenth of the axis"
-    style.legend_below(canvas, [Line2D([], [], color=style.VERMILION, marker="o", markersize=4, label=median)])
-    return canvas
+    return style.legend_below(canvas, [Line2D([], [], color=style.VERMILION, marker="o", markersize=4, label=median)])
 
 
 @style.house_style()
@@ -186,13 +182,9 @@ def negative_counts(single: pd.DataFrame, grid: Grid) -> Canvas:
         axis.yaxis.set_major_formatter("{x:,.0f}")
         axis.yaxis.set_minor_formatter(NullFormatter())
 
-    rows = [Row(model=model, draw=draw, x="Δα", y="instances (log)", height=2.7) for model in grid.models]
-    canvas = draw_rows(shown, grid, rows, width=3.4)
-    negative = "ΔJS < 0; above: per cent of the bar"
-    style.legend_below(
-        canvas, [Patch(color=LIGHT, label="all instances"), Patch(color=style.VERMILION, label=negative)]
-    )
-    return canvas
+    canvas = draw_rows(shown, grid, Panel(draw=draw, x="Δα", y="instances (log)", height=2.7), width=3.4)
+    bars = {"all instances": LIGHT, "ΔJS < 0; above: per cent of the bar": style.VERMILION}
+    return style.legend_below(canvas, [Patch(color=colour, label=label) for label, colour in bars.items()])
 
 
 @style.house_style()
@@ -214,15 +206,11 @@ def flip_matrices(cells: pd.DataFrame, grid: Grid, *, top: str) -> Canvas:
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
 
-    x, y = "without another unit", f"without the top\nof {top}"
-    rows = [Row(model=model, draw=draw, x=x, y=y, height=2.2) for model in grid.models]
-    canvas = draw_rows(cells, grid, rows, width=2.7)
-    handles = [
-        Patch(color=_tint(style.BLUE, 1.0), label="only erasing the top unit flips the decision"),
-        Patch(color=_tint(style.ORANGE, 1.0), label="only erasing another unit flips it"),
-    ]
-    style.legend_below(canvas, handles, most=2 if len(grid.datasets) > 2 else 1)
-    return canvas
+    panel = Panel(draw=draw, x="without another unit", y=f"without the top\nof {top}", height=2.2)
+    canvas = draw_rows(cells, grid, panel, width=2.7)
+    cases = {"the top unit flips the decision": style.BLUE, "another unit flips it": style.ORANGE}
+    handles = [Patch(color=_tint(colour, 1.0), label=f"only erasing {case}") for case, colour in cases.items()]
+    return style.legend_below(canvas, handles, most=2 if len(grid.datasets) > 2 else 1)
 
 
 def in_grid(table: pd.DataFrame, grid: Grid) -> pd.DataFrame:
@@ -236,40 +224,21 @@ def shown_rankings(flips: pd.DataFrame) -> list[str]:
     return [name for name in RANKINGS if name in present]
 
 
-def with_common(flips: pd.DataFrame) -> pd.DataFrame:
-    """The rows of more than one unit that flip, or that are `common`: of instances that every ranking flips.
-
-    Serrano & Smith leave out what a ranking never flips, ranking by ranking (section 5.3). Chance does not choose what
-    is common; there a random order that does not flip counts as everything erased.
-    """
-    several = flips[flips["units"] > 1]
-    flipped = several["erased"].notna()
-    always = (flipped | (several["ranking"] == "random")).groupby([several[key] for key in _INSTANCE]).transform("all")
-    return with_everything_erased(several).assign(common=always, flipped=flipped)[flipped | always]
-
-
-def excess(flips: pd.DataFrame) -> pd.DataFrame:
-    """Rows of more than one unit that have a minimum, with `ratio` = erased / minimum, missing where nothing flips."""
-    several = flips[flips["units"] > 1]
-    fewest = several.loc[several["ranking"] == "minimum", [*_INSTANCE, "erased"]].dropna()
-    joined = several.merge(fewest.rename(columns={"erased": "fewest"}), on=_INSTANCE)
-    return joined.assign(ratio=numbers(joined["erased"]) / numbers(joined["fewest"]))
-
-
-def draw_rows(table: pd.DataFrame, grid: Grid, rows: Sequence[Row], *, width: float) -> Canvas:
-    """A panel for every row and data set, each drawn from its own part of the table."""
-    columns, heights = list(grid.datasets), [row.height for row in rows]
+def draw_rows(table: pd.DataFrame, grid: Grid, panel: Panel, *more: tuple[str, Panel], width: float) -> Canvas:
+    """A panel for every model and data set, each drawn from its own part of the table, and further rows of models."""
+    rows = [*((model, panel) for model in grid.models), *more]
+    columns, heights = list(grid.datasets), [shown.height for _, shown in rows]
     layout = ConstrainedLayoutEngine(h_pad=0.07, w_pad=0.06, hspace=0.03, wspace=0.02)
     canvas = Canvas(figsize=(max(5.2, width * len(columns)), sum(heights) + 0.4), layout=layout)
     axes = canvas.subplots(len(rows), len(columns), squeeze=False, height_ratios=heights)
     cells = dict(tuple(table.groupby(["model", "dataset"], observed=True)))
-    for place, row in enumerate(rows):
-        last = place + 1 == len(rows) or rows[place + 1].draw is not row.draw
+    for place, (model, shown) in enumerate(rows):
+        last = place + 1 == len(rows) or rows[place + 1][1] is not shown
         for axis, dataset in zip(axes[place], columns, strict=True):
-            axis.set_title(f"{style.brief(grid.datasets[dataset])}, {row.model}", pad=15)
-            axis.set(xlabel=row.x if last else "", ylabel=row.y if dataset == columns[0] else "")
-            if (row.model, dataset) in cells:
-                row.draw(axis, cells[row.model, dataset])
+            axis.set_title(f"{style.brief(grid.datasets[dataset])}, {model}", pad=15)
+            axis.set(xlabel=shown.x if last else "", ylabel=shown.y if dataset == columns[0] else "")
+            if (model, dataset) in cells:
+                shown.draw(axis, cells[model, dataset])
             else:
                 axis.set(xticks=(), yticks=())
                 axis.text(0.5, 0.5, "no run", transform=axis.transAxes, ha="center", va="center", color=style.SOFT)
@@ -278,7 +247,7 @@ def draw_rows(table: pd.DataFrame, grid: Grid, rows: Sequence[Row], *, width: fl
 
 def numbers(column: "pd.Series[float]") -> Numbers:
     """A column as float64, null as NaN."""
-    return np.asarray(column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+    return np.asarray(column.to_numpy(np.float64, na_value=np.nan), np.float64)
 
 
 def share_words(share: float) -> str:
@@ -286,31 +255,17 @@ def share_words(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.1 or share == 0 else f"{100 * share:.1f} %"
 
 
-def _draw_steps(axis: Axes, x: Sequence[float], y: Sequence[float], ranking: str) -> None:
-    stroke = STROKES.get(ranking, "-")
-    axis.step(x, y, where="post", color=RANKINGS[ranking], linestyle=stroke, linewidth=1.7, label=ranking)
-
-
-def _curve(ranking: str) -> Line2D:
-    """A curve as it stands in a legend."""
-    return Line2D([], [], color=RANKINGS[ranking], linestyle=STROKES.get(ranking, "-"), linewidth=1.7, label=ranking)
+def _stroke(ranking: str) -> dict[str, Any]:
+    """How the curve of a ranking is drawn, in a panel and in a legend."""
+    return {"color": RANKINGS[ranking], "linestyle": STROKES.get(ranking, "-"), "linewidth": 1.7, "label": ranking}
 
 
 def _draw_box(axis: Axes, rows: pd.DataFrame, column: str, place: int, ranking: str) -> None:
     values, thin = numbers(rows.loc[rows["flipped"], column]), {"color": DARK, "linewidth": 0.8}
-    axis.bxp(
-        boxplot_stats(values),
-        positions=[place],
-        orientation="horizontal",
-        widths=0.66,
-        showfliers=False,
-        patch_artist=True,
-        manage_ticks=False,
-        boxprops={"facecolor": RANKINGS[ranking], "edgecolor": DARK, "linewidth": 0.8},
-        medianprops={"color": "black", "linewidth": 2.2},
-        whiskerprops=thin,
-        capprops=thin,
-    )
+    box = {"facecolor": RANKINGS[ranking], "edgecolor": DARK, "linewidth": 0.8}
+    axis.bxp(boxplot_stats(values), positions=[place], orientation="horizontal", widths=0.66, showfliers=False,
+             patch_artist=True, manage_ticks=False, boxprops=box, whiskerprops=thin, capprops=thin,
+             medianprops={"color": "black", "linewidth": 2.2})  # fmt: skip
     common = numbers(rows.loc[rows["common"], column])
     if len(common):
         axis.plot([float(np.median(common))], [place], "D", color="black", ms=4.5, mec="white", mew=0.8, zorder=5)
@@ -338,7 +293,7 @@ def _tails(rankings: Sequence[str], known: Known) -> Draw:
             if len(values):
                 fractions, counts = np.unique(values, return_counts=True)
                 above = np.maximum(1 - counts.cumsum() / len(values), LEAST / 10)
-                _draw_steps(axis, [0.0, *fractions], [1.0, *above], name)
+                axis.step([0.0, *fractions], [1.0, *above], where="post", **_stroke(name))
         for name, share in known.get(str(rows["dataset"].iloc[0]), {}).items():
             axis.plot([HALF], [share], "s", color=RANKINGS[name], mfc="white", mew=1.6, ms=6, zorder=5, clip_on=False)
         axis.axvline(HALF, color=style.SHADE, linewidth=0.9, zorder=0)
@@ -353,13 +308,6 @@ def _tails(rankings: Sequence[str], known: Known) -> Draw:
 def _of_attention(single: pd.DataFrame, grid: Grid) -> pd.DataFrame:
     """Instances of more than one unit, where the top unit is that of attention."""
     return in_grid(single[(single["ranking"] == "attention") & single["delta_js"].notna()], grid)
-
-
-def _span(values: Numbers) -> tuple[float, float]:
-    """The same for all panels, with some room, and zero within."""
-    low, high = float(values.min(initial=0.0)), float(values.max(initial=1e-4))
-    room = 0.05 * (high - low)
-    return low - room, high + room
 
 
 def _edges(shown: pd.DataFrame) -> Numbers:
@@ -396,15 +344,15 @@ def _scale_counts(canvas: Canvas) -> None:
 
 def _draw_quarter(axis: Axes, name: str, share: float, paper: float) -> None:
     column, row, colour = QUARTERS[name]
-    known, centre = not np.isnan(paper), column + 0.5
+    known = not np.isnan(paper)
+    at: dict[str, Any] = {"ha": "center", "va": "center"}
     axis.add_patch(Rectangle((column + 0.02, row + 0.02), 0.96, 0.96, facecolor=_tint(colour, share / 100)))
-    axis.text(centre, row + (0.42 if known else 0.5), f"{share:.1f}", ha="center", va="center", fontsize=12)
+    axis.text(column + 0.5, row + (0.42 if known else 0.5), f"{share:.1f}", fontsize=12, **at)
     if known:
-        axis.text(centre, row + 0.76, f"paper {paper:.1f}", ha="center", va="center", fontsize=7, color=DARK)
+        axis.text(column + 0.5, row + 0.76, f"paper {paper:.1f}", fontsize=7, color=DARK, **at)
 
 
 def _tint(colour: str, strength: float) -> tuple[float, float, float]:
     """From a light to a strong hue that dark letters can still be read on."""
-    part = 0.18 + 0.47 * strength
-    red, green, blue = (1 - part * (1 - value) for value in to_rgb(colour))
-    return red, green, blue
+    red, green, blue = style.mixed(colour, 0.18 + 0.47 * strength)
+    return red / 255, green / 255, blue / 255

@@ -7,7 +7,7 @@ picture is that figure on given tables: plain bytes, which go into files and pag
 import io
 import re
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,19 +21,24 @@ Tables = Mapping[str, pd.DataFrame]
 METADATA: Mapping[str, Mapping[str, None] | None] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": None}
 """The formats of a picture, and what is left out so that equal pictures are equal files."""
 
-WIDE = 10.0
-"""Inches from which a picture is too wide to be shrunk to a narrow screen."""
+WIDE = 10.0  # inches from which a picture is too wide to be shrunk to a narrow screen
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A figure that was drawn."""
+class Captioned:
+    """What is said of a figure, drawn or not."""
 
     name: str
     title: str
     caption: str
     see: str = ""
     """One sentence: what to see in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture(Captioned):
+    """A figure that was drawn."""
+
     stem: str
     """What its files are called, before the dot."""
     files: Mapping[str, bytes]
@@ -64,14 +69,9 @@ class Picture:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class Figure(Captioned):
     """A figure before it is drawn."""
 
-    name: str
-    title: str
-    caption: str
-    see: str = ""
-    """One sentence: what to see in it."""
     needs: tuple[str, ...]
     """The names of the tables that it is drawn from."""
     draw: Callable[[Tables], Canvas]
@@ -87,15 +87,9 @@ class Figure:
     def picture(self, tables: Tables, *, stem: str | None = None) -> Picture:
         """Draw it; its files are called by its name, unless a stem is given."""
         canvas = self.draw(tables)
-        return Picture(
-            name=self.name,
-            title=self.title,
-            caption=self.caption,
-            see=self.see,
-            stem=stem or self.name,
-            files=render(canvas),
-            wide=bool(canvas.get_figwidth() > WIDE),
-        )
+        said = {field.name: getattr(self, field.name) for field in fields(Captioned)}
+        wide = bool(canvas.get_figwidth() > WIDE)
+        return Picture(**said, stem=stem or self.name, files=render(canvas), wide=wide)
 
 
 def render(canvas: Canvas) -> dict[str, bytes]:
@@ -107,16 +101,13 @@ def render(canvas: Canvas) -> dict[str, bytes]:
     with house_style():
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")
+        buffers = {ending: io.BytesIO() for ending in METADATA}
         try:
-            return {ending: _content(canvas, ending) for ending in METADATA}
+            for ending, buffer in buffers.items():
+                canvas.savefig(buffer, format=ending, metadata=METADATA[ending])
         finally:
             canvas.set_layout_engine(engine)
-
-
-def _content(canvas: Canvas, ending: str) -> bytes:
-    buffer = io.BytesIO()
-    canvas.savefig(buffer, format=ending, metadata=METADATA[ending])
-    return buffer.getvalue()
+    return {ending: buffer.getvalue() for ending, buffer in buffers.items()}
 
 
 def _headed(canvas: Canvas, words: str) -> Canvas:

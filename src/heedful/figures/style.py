@@ -21,16 +21,8 @@ from numpy.typing import ArrayLike
 Marker = Literal["o", "^", "s", "D", "v", "P", "X"]
 Line = Literal["-", "--", "-.", ":"] | tuple[int, tuple[int, ...]]
 
-BLUE, ORANGE, GREY, GREEN, PURPLE, SKY, YELLOW, VERMILION = (
-    "#0072B2",
-    "#E69F00",
-    "#8C8C8C",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#B8A900",
-    "#D55E00",
-)
+BLUE, ORANGE, GREY, GREEN = "#0072B2", "#E69F00", "#8C8C8C", "#009E73"
+PURPLE, SKY, YELLOW, VERMILION = "#CC79A7", "#56B4E9", "#B8A900", "#D55E00"
 BROWN, INDIGO, BLACK = "#7A4A1E", "#4B3A8C", "#222222"
 ATTENDED, TOWARDS, AWAY = ORANGE, GREEN, PURPLE
 """In texts: attention; what speaks for the decision, and against it. No class has one of these colours."""
@@ -89,6 +81,12 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def mixed(colour: str, share: float) -> tuple[float, float, float]:
+    """White turned into a colour by a share: red, green and blue, each of 255."""
+    red, green, blue = (255 + (int(colour[place : place + 2], 16) - 255) * share for place in (1, 3, 5))
+    return red, green, blue
+
+
 def panels(
     count: int, *, columns: int = 3, width: float = 4.6, height: float = 3.6, share_y: bool = False
 ) -> tuple[Canvas, list[Axes]]:
@@ -102,10 +100,11 @@ def panels(
     return canvas, axes[:count]
 
 
-def legend_below(canvas: Canvas, handles: Sequence[Artist], *, most: int = 6, **looks: Any) -> None:
-    """One legend for all panels, in up to so many columns."""
+def legend_below(canvas: Canvas, handles: Sequence[Artist], *, most: int = 6, **looks: Any) -> Canvas:
+    """The figure with one legend for all panels, in up to so many columns."""
     columns = max(1, min(most, len(handles)))
     canvas.legend(handles=handles, loc="outside lower center", ncols=columns, **looks)
+    return canvas
 
 
 def zero_line(axis: Axes) -> None:
@@ -130,14 +129,8 @@ def scatter(
 
 def boxes(axis: Axes, data: Sequence[ArrayLike], names: Sequence[str], looks: Sequence[Look], *, width: float) -> None:
     """A box for each of these samples, with its name below it."""
-    drawn = axis.boxplot(
-        list(data),
-        tick_labels=list(names),
-        patch_artist=True,
-        widths=width,
-        flierprops={"markersize": 2.5, "alpha": 0.5},
-        medianprops={"color": "black"},
-    )
+    marks: dict[str, Any] = {"flierprops": {"markersize": 2.5, "alpha": 0.5}, "medianprops": {"color": "black"}}
+    drawn = axis.boxplot(list(data), tick_labels=list(names), patch_artist=True, widths=width, **marks)
     for patch, look in zip(drawn["boxes"], looks, strict=True):
         patch.set(facecolor=look.colour, hatch=look.hatch, alpha=0.75)
 
@@ -164,12 +157,9 @@ FIXED = {
 def group_looks(groups: Sequence[str]) -> dict[str, Look]:
     """Positive blue, negative vermilion, neutral grey; other groups in the order of the palette, no two alike."""
     taken = 2 if {"positive", "negative"} & set(groups) else 0  # the first two colours of the palette are theirs
-    others = [group for group in groups if group not in FIXED]
-    return {**FIXED, **{group: class_look(taken + number) for number, group in enumerate(others)}}
-
-
-def class_look(number: int) -> Look:
-    """The look of the class with this number."""
-    turn, place = divmod(number, len(CLASS_COLOURS))
-    kind = turn % len(MARKERS)
-    return Look(colour=CLASS_COLOURS[place], turn=turn, line=LINES[kind], marker=MARKERS[kind], hatch=HATCHES[kind])
+    looks = dict(FIXED)
+    for number, group in enumerate((group for group in groups if group not in FIXED), start=taken):
+        turn, place = divmod(number, len(CLASS_COLOURS))
+        line, marker, hatch = LINES[turn % len(LINES)], MARKERS[turn % len(MARKERS)], HATCHES[turn % len(HATCHES)]
+        looks[group] = Look(colour=CLASS_COLOURS[place], turn=turn, line=line, marker=marker, hatch=hatch)
+    return looks

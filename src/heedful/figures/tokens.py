@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,10 +59,8 @@ def scores_by_rank(table: pd.DataFrame) -> Canvas:
     for axis, column in zip(axes, columns, strict=True):
         _draw_groups(axis, ranked, "rank", column)
         _label_by_rank(axis, column)
-        words = ("What a word pushes", "What a word pushes for {}", "What the model attends to")
-        axis.set_title(_worded(column, *words))
-    _add_legend(canvas, axes)
-    return canvas
+        axis.set_title(_worded(column, "What a word pushes", "What a word pushes for {}", "What the model attends to"))
+    return _with_legend(canvas, axes)
 
 
 @style.house_style()
@@ -77,8 +74,7 @@ def polarity_against_attention(table: pd.DataFrame) -> Canvas:
         _name_ends(axis, table, column)
         title = _worded(column, "Push and attention", "Push towards {} and attention")
         axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title=title)
-    _add_legend(canvas, axes)
-    return canvas
+    return _with_legend(canvas, axes)
 
 
 @style.house_style()
@@ -104,9 +100,8 @@ def learning_curves(history: pd.DataFrame) -> Canvas:
     losses.plot(history["epoch"], history["train_loss"], color=style.BLACK, marker=dot, label="train, with dropout")
     losses.plot(history["epoch"], history["dev_loss"], color=style.BLACK, marker=dot, linestyle="--", label="dev")
     accuracy.plot(history["epoch"], history["dev_accuracy"], color=style.BLACK)
-    accuracy.plot(
-        best["epoch"], best["dev_accuracy"], "o", color=style.BLACK, label=f"chosen: epoch {best['epoch']:.0f}"
-    )
+    chosen = f"chosen: epoch {best['epoch']:.0f}"
+    accuracy.plot(best["epoch"], best["dev_accuracy"], "o", color=style.BLACK, label=chosen)
     for axis, name in ((losses, "loss"), (accuracy, "dev accuracy")):
         axis.set(xlabel="epoch", ylabel=name, title=name.capitalize())
         axis.legend()
@@ -138,7 +133,9 @@ def score_grid(wanted: Sequence[ScorePanel], *, columns: int) -> Canvas:
     layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.03, wspace=0.01, hspace=0.04)
     canvas = Canvas(figsize=((6.6 if columns == 1 else 4.7) * columns, 3.7 * rows), layout=layout)
     grid = canvas.add_gridspec(rows, 2 * columns, width_ratios=[5.0, 1.0] * columns)
-    looks = _common_looks(wanted)
+    groups = dict.fromkeys(group for panel in wanted for group in shown_groups(panel.seen))
+    every = style.group_looks(list(groups))  # one look for each group of all panels, fixed ones first
+    looks = {group: every[group] for group in sorted(groups, key=lambda group: group not in style.FIXED)}
     for number, panel in enumerate(wanted):
         row, column = divmod(number, columns)
         points = canvas.add_subplot(grid[row, 2 * column])
@@ -149,8 +146,7 @@ def score_grid(wanted: Sequence[ScorePanel], *, columns: int) -> Canvas:
         for group, look in looks.items()
     ]
     median = Line2D([], [], color="#555555", linestyle=(0, (3, 2)), label=" median of the group")
-    style.legend_below(canvas, [*handles, median], most=3 * columns, columnspacing=1.2)
-    return canvas
+    return style.legend_below(canvas, [*handles, median], most=3 * columns, columnspacing=1.2)
 
 
 def _draw_groups(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
@@ -168,13 +164,14 @@ def _label_by_rank(axis: Axes, column: str) -> None:
     axis.xaxis.set_major_formatter("{x:,.0f}")
 
 
-def _add_legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
+def _with_legend(canvas: Canvas, axes: Sequence[Axes]) -> Canvas:
     """One legend for all panels: inside a single one, below several; none where nothing is drawn."""
     handles, _ = axes[-1].get_legend_handles_labels()
     if handles and len(axes) == 1:
         axes[0].legend(loc="best", markerscale=2.5)
     elif handles:
         style.legend_below(canvas, handles, markerscale=2.5)
+    return canvas
 
 
 def _name_ends(axis: Axes, table: pd.DataFrame, column: str) -> None:
@@ -188,13 +185,6 @@ def _name_ends(axis: Axes, table: pd.DataFrame, column: str) -> None:
             taken.append((x, y))
             words = style.brief(token)
             axis.annotate(words, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=style.BLACK)
-
-
-def _common_looks(wanted: Sequence[ScorePanel]) -> dict[str, style.Look]:
-    """One look for each group of all panels."""
-    groups = list(dict.fromkeys(group for panel in wanted for group in shown_groups(panel.seen)))
-    looks = style.group_looks(groups)
-    return {group: looks[group] for group in sorted(groups, key=lambda group: group not in style.FIXED)}
 
 
 def _draw_points(axis: Axes, panel: ScorePanel, looks: Mapping[str, style.Look]) -> None:
@@ -236,14 +226,16 @@ def _name_extremes(axis: Axes, rows: pd.DataFrame, column: str) -> None:
         if group == "neutral":
             continue
         chosen, below = _extremes(rows, group, column)
-        places = to_fractions.transform(chosen[["rank", column]].to_numpy(np.float64))
+        points = chosen[["rank", column]].to_numpy(np.float64)
+        words = [style.brief(str(token), LONGEST) for token in chosen["token"]]
         named = 0
-        for (_, token), (x, y) in zip(chosen.iterrows(), places.tolist(), strict=True):
-            bounds = _bounds(str(token["token"]), x, y, below=below)
+        for label, point, (x, y) in zip(words, points.tolist(), to_fractions.transform(points).tolist(), strict=True):
+            width, left = LETTER * len(label), x > RIGHT_EDGE  # in lower groups a label hangs under its point
+            bounds = Bbox.from_bounds(x - width if left else x, y - 0.07 if below else y, width, 0.05)
             if named < NAMED and not bounds.count_overlaps(taken):
                 taken.append(bounds)
                 named += 1
-                _name(axis, token, column, left=x > RIGHT_EDGE, below=below)
+                _name(axis, label, point, left=left, below=below)
 
 
 def _extremes(rows: pd.DataFrame, group: str, column: str) -> tuple[pd.DataFrame, bool]:
@@ -254,20 +246,7 @@ def _extremes(rows: pd.DataFrame, group: str, column: str) -> tuple[pd.DataFrame
     return (members.nsmallest if below else members.nlargest)(CANDIDATES, column), below
 
 
-def _bounds(token: str, x: float, y: float, *, below: bool) -> Bbox:
-    """Where a label stands, in fractions of the panel; in lower groups it hangs under its point."""
-    width = LETTER * len(style.brief(token, LONGEST))
-    return Bbox.from_bounds(x - width if x > RIGHT_EDGE else x, y - 0.07 if below else y, width, 0.05)
-
-
-def _name(axis: Axes, token: "pd.Series[Any]", column: str, *, left: bool, below: bool) -> None:
-    axis.annotate(
-        style.brief(str(token["token"]), LONGEST),
-        (float(token["rank"]), float(token[column])),
-        xytext=(-3 if left else 3, -9 if below else 3),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        fontsize=7.5,
-        color=style.BLACK,
-        path_effects=[withStroke(linewidth=2, foreground="white")],
-    )
+def _name(axis: Axes, label: str, point: Sequence[float], *, left: bool, below: bool) -> None:
+    away, halo = (-3 if left else 3, -9 if below else 3), [withStroke(linewidth=2, foreground="white")]
+    axis.annotate(label, (point[0], point[1]), xytext=away, textcoords="offset points", ha="right" if left else "left",
+                  fontsize=7.5, color=style.BLACK, path_effects=halo)  # fmt: skip

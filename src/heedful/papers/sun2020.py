@@ -12,8 +12,7 @@ CITATION = "Sun & Lu 2020, Understanding Attention for Text Classification, ACL 
 MODELS = ("DP", "DP-L", "DP-A", "AD")
 """Dot product on embeddings, on an LSTM, on an affine layer; additive attention on embeddings."""
 
-SCALES = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10000.0)
-"""The values of λ in Table 2."""
+SCALES = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10000.0)  # the values of λ in Table 2
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.decisions import TraceSubject, decisions
-from heedful.analysis.flips import Grid, flips_along
+from heedful.analysis.decisions import decisions
+from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, TraceSubject, Units, check_way, flips_along, in_front
 from heedful.analysis.rankings import PAPERS, Ranking, ranked, ranking
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import UNITS_AT_ONCE, Classifier
-from heedful.subjects import ATTENTION, DELETE, MASK, Subject, Units, check_way
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, Sentences, in_order, lengths_of, offsets_of, positions_of, segment_sum
 from heedful.text.tokenize import Tokens
@@ -33,8 +32,8 @@ UNKNOWN_TOKEN = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reader(Subject):
-    """A model and some texts; what is deleted or masked is read again, what erased weights do its trace knows.
+class Reader(TraceSubject):
+    """A model and some texts; what is deleted or masked is read again, what erased weights do the trace knows.
 
     A text with everything deleted has no units to read: its logits are the bias, as when all attention is erased. One
     with everything masked is read like any other.
@@ -42,17 +41,11 @@ class Reader(Subject):
 
     model: Classifier
     split: Split
-    traced: TraceSubject
     ways: tuple[str, ...] = (ATTENTION, *MODES)
 
     @classmethod
     def of(cls, model: Classifier, split: Split) -> "Reader":
-        traced = TraceSubject(trace=trace(model, split))
-        return cls(model=copy.deepcopy(model).double().eval(), split=split, traced=traced)
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        return self.traced.class_names
+        return cls(model=copy.deepcopy(model).double().eval(), split=split, trace=trace(model, split))
 
     @cached_property
     def words(self) -> Sentences:
@@ -67,19 +60,11 @@ class Reader(Subject):
         ends = torch.stack([spans[bounds[:-1], 0], spans[bounds[1:] - 1, 1]], 1)
         return Units(offsets=self.words.offsets, spans=ends)
 
-    @property
-    def probabilities(self) -> Float[Tensor, "instances classes"]:
-        return self.traced.probabilities
-
-    @property
-    def decisions(self) -> Int[Tensor, " instances"]:
-        return self.traced.decisions
-
     def without(
         self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = DELETE
     ) -> Float[Tensor, "rows classes"]:
         if how == ATTENTION:
-            return self.traced.without(rows, gone)
+            return super().without(rows, gone)
         everything = self.model.bias().detach().softmax(0).expand(len(rows), -1)
         return self._read(rows, gone, how, lambda read: read.probabilities, everything)
 
@@ -87,7 +72,7 @@ class Reader(Subject):
         self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = DELETE
     ) -> Int[Tensor, " rows"]:
         if how == ATTENTION:
-            return self.traced.decide(rows, gone)
+            return super().decide(rows, gone)
         everything = self.model.bias().argmax().expand(len(rows))
         return self._read(rows, gone, how, decisions, everything)
 
@@ -180,21 +165,19 @@ def flips_by_level(
     levels = [(level, by) for level in (ATTENTION, *modes) for by in rankings]
     parts = []
     for done, (level, by) in enumerate(levels, start=1):
-        parts.append(_flips(reader, ranking(by), level, grid, rows, seed=seed).assign(level=level, ranking=by))
+        table = _flips(reader, ranking(by), level, grid, rows, seed=seed)
+        parts.append(in_front({"level": level, "ranking": by}, table))
         if watch is not None:
             watch(done, len(levels))
-    table = pd.concat(parts, ignore_index=True)
-    return table[["level", "ranking", *(column for column in table if column not in {"level", "ranking"})]]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _flips(
     reader: Reader, by: Ranking, how: str, grid: Grid, rows: Sequence[int] | None, *, seed: int, order: int = 0
 ) -> pd.DataFrame:
     """The flips of a ranking of the unchanged texts, the documents by their numbers in the split."""
-    whole = reader.traced.trace
-    units = ranked(whole, by, seed=seed, order=order)
-    subject = reader.traced if how == ATTENTION else reader
-    table = flips_along(subject, units, whole.attention_weights, how=how, grid=grid)
+    units = ranked(reader.trace, by, seed=seed, order=order)
+    table = flips_along(reader, units, reader.trace.attention_weights, how=how, grid=grid)
     return table if rows is None else table.assign(instance=np.array(rows))
 
 
@@ -205,11 +188,7 @@ def _some(split: Split, rows: Sequence[int] | None) -> Split:
     wrong = [row for row in rows if not 0 <= row < len(split)]
     if wrong or not len(rows):
         raise InputError(f"rows must name documents from 0 to {len(split) - 1}; got {wrong[0] if wrong else 'none'}.")
-    chosen = torch.tensor(list(rows))
-    places = positions_of(split.offsets, chosen)
-    tokens = Tokens(
-        numbers=split.tokens.numbers[places],
-        offsets=offsets_of(split.lengths[chosen]),
-        spans=split.tokens.spans[places],
-    )
-    return Split(texts=[split.texts[row] for row in rows], labels=split.labels[chosen], tokens=tokens)
+    chosen = split.batch(torch.tensor(list(rows)))
+    spans = split.tokens.spans[positions_of(split.offsets, chosen.instances)]
+    tokens = Tokens(numbers=chosen.tokens, offsets=chosen.offsets, spans=spans)
+    return Split(texts=[split.texts[row] for row in rows], labels=chosen.labels, tokens=tokens)

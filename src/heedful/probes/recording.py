@@ -10,21 +10,34 @@ flow_scores     after the last epoch: counts and scores of every token
 flow_accuracy   after the last epoch: accuracy on the training and test split
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
-from heedful.analysis.dynamics import dot_products, see_tokens
-from heedful.analysis.tokens import NONE, token_groups, training_counts
+from heedful.analysis.dynamics import Moment, dot_product_terms, dot_products, observe, see_tokens, sum_of, summary
+from heedful.analysis.flips import in_front
+from heedful.analysis.tokens import AS_PRINTED, NONE, token_groups, training_counts
 from heedful.config import RecordSettings
+from heedful.errors import ConfigError, InputError
+from heedful.files import write_table
 from heedful.models.classifier import Classifier
-from heedful.probes.flow import FlowRecorder, parameters_of
-from heedful.probes.scores import token_scores
+from heedful.probes.scores import documents_of, output_names, parameters_of, spread, term_columns, token_scores
 from heedful.text.corpus import Corpus
+from heedful.text.ragged import Batch
 from heedful.tracing import trace_tokens
 from heedful.training.events import EpochDone, Event, Recorder, StepDone
 from heedful.training.objectives import evaluate
+
+Pairs = int | Sequence[tuple[str, str]]
+Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+SHORT_NAMES: Mapping[str, str] = {"positive": "pos", "negative": "neg", "neutral": "neu"}
 
 SCORES = "moments"
 MOST, LEAST = 400, 10
@@ -97,59 +110,180 @@ def _followed(corpus: Corpus) -> tuple[list[int], list[str]]:
     return [int(number) for number in frequent.index], [str(group) for group in frequent["group"]]
 
 
-class FlowTables(GrowingTables):
-    """The dynamics of the scores (`FlowRecorder`), and what the very end is like.
+class FlowRecorder(GrowingTables):
+    """An observer for `fit`: after the first step and then every so many, the dynamics on the whole training split.
+
+    `groups` is the group of each vocabulary token (by default the paper's, see `analysis.tokens`), `pairs` the
+    pairs of tokens whose dot product Ω is followed, or how many to draw for every two groups, `tokens` whether to keep
+    the scores and terms of every token and not only their group means.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        every: int = 100,
+        groups: Sequence[str] | None = None,
+        pairs: Pairs = 10,
+        tokens: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        if every < 1:
+            raise ConfigError(f"Recording happens every 1 or more steps, not every {every}.")
+        if groups is None:
+            groups = token_groups(training_counts(corpus), corpus.class_names, AS_PRINTED)
+        if len(groups) != len(corpus.vocabulary):
+            raise InputError(f"Give one group per token: {len(corpus.vocabulary)} tokens, {len(groups)} groups.")
+        self.corpus, self.every, self.groups, self.keep_tokens = corpus, every, list(groups), tokens
+        self.kinds, self.pairs = _find_pairs(corpus, self.groups, pairs, seed)
+        numbers, self._names = pd.factorize(np.array(self.groups, dtype=object), sort=True)
+        member = torch.nn.functional.one_hot(torch.from_numpy(numbers)).double()
+        self._means = (member / member.sum(0)).T.contiguous()
+        self._documents: Batch | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, StepDone) and (event.step == 1 or event.step % self.every == 0):
+            self.record(event.model, epoch=event.epoch, step=event.step)
+
+    def record(self, model: Classifier, *, epoch: int, step: int) -> None:
+        """Look at the model as it is now; the rows begin with epoch and step."""
+        for name, rows in self.look(model).items():
+            self.add(name, in_front({"epoch": epoch, "step": step}, rows))
+
+    @torch.no_grad()
+    def look(self, model: Classifier) -> dict[str, pd.DataFrame]:
+        """`model`: loss, mean β, VᵀW, norms. `groups`: mean scores and terms of each group of tokens. `pairs`: Ω of
+        each pair, its rate, and the rate for large λ (Eq. 46). `tokens`: scores and terms of each token, if kept."""
+        suffixes, vocabulary = output_names(model), self.corpus.vocabulary.tokens
+        if self._documents is None:
+            self._documents = documents_of(self.corpus.train, model)
+        moment = observe(parameters_of(model), self._documents)
+        scores = {"polarity": moment.polarity_scores, "attention": moment.attention_scores}
+        columns = spread(scores, suffixes) | term_columns(moment, suffixes)
+        values, names = torch.stack([*columns.values()]).cpu(), list(columns)
+        groups = {"group": self._names, "tokens": [self.groups.count(name) for name in self._names]}
+        numbers = spread({name: value[None] for name, value in summary(moment).items()}, suffixes)
+        first, second = ([vocabulary[number] for number in column.tolist()] for column in self.pairs.unbind(1))
+        pairs = {"kind": self.kinds, "first": first, "second": second, **_pair_numbers(moment, self.pairs)}
+        tables = {
+            "model": pd.DataFrame([{name: float(value) for name, value in numbers.items()}]),
+            "groups": in_front(groups, pd.DataFrame((self._means @ values.T).numpy(), columns=names)),
+            "pairs": pd.DataFrame(pairs),
+        }
+        if self.keep_tokens:
+            tokens = pd.DataFrame(values.T.numpy(), columns=names)
+            tables["tokens"] = in_front({"token": list(vocabulary), "group": self.groups}, tokens)
+        return tables
+
+    def save(self, folder: Path | str) -> None:
+        """Write every table to <name>.parquet in a folder."""
+        for name, table in self.tables().items():
+            write_table(Path(folder) / f"{name}.parquet", table)
+
+
+class FlowTables(FlowRecorder):
+    """What a run keeps of the dynamics of the scores, and what the very end is like.
 
     `train` gives back the best epoch on dev, which may come early; these tables end with the last. Groups are the
     planted ones of a made corpus, whatever the counts say: on skewed data neutral tokens lean to the larger class.
     """
 
     def __init__(self, corpus: Corpus, settings: RecordSettings, *, every: int) -> None:
-        super().__init__()
-        self._corpus, self._keep_tokens = corpus, settings.tokens
         planted = corpus.planted
         groups = None if planted is None else [planted.get(token, NONE) for token in corpus.vocabulary.tokens]
-        self._flow = FlowRecorder(corpus, every=every, groups=groups, pairs=settings.pairs, tokens=True)
+        super().__init__(corpus, every=every, groups=groups, pairs=settings.pairs, tokens=True)
+        self._write_tokens = settings.tokens
 
     def __call__(self, event: Event) -> None:
-        self._flow(event)
-        if isinstance(event, StepDone) and self._flow.records:
-            self._add_moment(event.model)
+        super().__call__(event)
         if isinstance(event, EpochDone) and event.last:
             self._add_end(event.model)
 
-    def _add_moment(self, model: Classifier) -> None:
-        tables = self._flow.tables()
-        self._flow.records.clear()
+    def look(self, model: Classifier) -> dict[str, pd.DataFrame]:
+        """Those tables, in single precision where a picture is all that is made of them, and the shares of signs."""
+        tables = super().look(model)
         tokens, pairs = tables.pop("tokens"), tables.pop("pairs")
         if model.settings.encoder == "affine":
-            pairs["omega_hidden"] = dot_products(see_tokens(parameters_of(model)).hidden, self._flow.pairs).numpy()
+            pairs["omega_hidden"] = dot_products(see_tokens(parameters_of(model)).hidden, self.pairs).numpy()
         tables |= {"pairs": _single_precision(pairs), "signs": _positive_shares(tokens)}
-        if self._keep_tokens:
-            scores = [name for name in tokens if name == "attention" or _is_polarity(str(name))]
-            tables["tokens"] = _single_precision(tokens[["epoch", "step", "token", "group", *scores]])
-        for name, table in tables.items():
-            self.add(f"flow_{name}", table)
+        if self._write_tokens:
+            scores = tokens.filter(regex="^(token|group|attention)$|^polarity(?!_rate)")
+            tables["tokens"] = _single_precision(scores)
+        return {f"flow_{name}": table for name, table in tables.items()}
 
     def _add_end(self, model: Classifier) -> None:
-        scores = token_scores(model, self._corpus).assign(group=self._flow.groups)
+        scores = token_scores(model, self.corpus).assign(group=self.groups)
         self.add("flow_scores", scores.drop(columns="planted", errors="ignore"))
-        splits = {"train_accuracy": self._corpus.train, "test_accuracy": self._corpus.test}
+        splits = {"train_accuracy": self.corpus.train, "test_accuracy": self.corpus.test}
         accuracy = {name: [evaluate(model, split).accuracy] for name, split in splits.items()}
         self.add("flow_accuracy", pd.DataFrame(accuracy))
 
 
-def _is_polarity(column: str) -> bool:
-    return column.startswith("polarity") and not column.startswith("polarity_rate")
-
-
 def _single_precision(table: pd.DataFrame) -> pd.DataFrame:
-    """Half of the bytes, where a picture is all that is made of the numbers."""
     return table.astype(dict.fromkeys(table.select_dtypes("float64").columns, "float32"))
 
 
 def _positive_shares(tokens: pd.DataFrame) -> pd.DataFrame:
-    """By moment and group, the share of tokens for which each number is positive."""
-    keys = ["epoch", "step", "group"]
-    positive = (tokens.drop(columns=[*keys, "token"]) > 0).astype(float)
-    return positive.groupby([tokens[key] for key in keys]).mean().reset_index()
+    """By group, the share of tokens for which each number is positive."""
+    positive = (tokens.drop(columns=["group", "token"]) > 0).astype(float)
+    return positive.groupby(tokens["group"]).mean().reset_index()
+
+
+def _pair_numbers(moment: Moment, pairs: Int[Tensor, "pairs 2"]) -> dict[str, object]:
+    there = pairs.to(moment.rho.device)
+    terms, omega = dot_product_terms(moment, there), dot_products(moment.parameters.embedding, there)
+    numbers = {"omega": omega, "rate": sum_of(terms.values()), "rate_approximate": terms["B"]}
+    return {name: values.numpy(force=True) for name, values in numbers.items()}
+
+
+def _find_pairs(
+    corpus: Corpus, groups: Sequence[str], pairs: Pairs, seed: int
+) -> tuple[list[str], Int[Tensor, "pairs 2"]]:
+    """The kind of each pair, and the pairs by number: the chosen ones, or drawn ones."""
+    if isinstance(pairs, int):
+        return sample_pairs(groups, pairs, seed)
+    numbers = [corpus.vocabulary.number(token) for pair in pairs for token in pair]
+    chosen = torch.tensor(numbers, dtype=torch.int64).reshape(-1, 2)
+    return pair_kinds(groups, chosen), chosen
+
+
+def sample_pairs(groups: Sequence[str], count: int, seed: int) -> tuple[list[str], Int[Tensor, "pairs 2"]]:
+    """Up to `count` distinct pairs of distinct tokens for every two groups, and the kind of each.
+
+    `groups` has the group of each token. Tokens of the group `none` are left out.
+    """
+    array = np.array(groups, dtype=object)
+    members = {name: np.flatnonzero(array == name) for name in sorted(set(groups) - {"none"}, key=_rank)}
+    rng = np.random.default_rng(seed)
+    drawn: list[Places] = [np.zeros((0, 2), dtype=np.int64)]
+    for first, second in combinations_with_replacement(members, 2):
+        same, some = first == second, members[first]
+        drawn.append(_within(some, count, rng) if same else _between(some, members[second], count, rng))
+    pairs = torch.as_tensor(np.concatenate(drawn))
+    return pair_kinds(groups, pairs), pairs
+
+
+def pair_kinds(groups: Sequence[str], pairs: Int[Tensor, "pairs 2"]) -> list[str]:
+    """pos-pos, neg-neg, pos-neg, pos-neu, neg-neu or neu-neu; with more than two classes their names."""
+    named = [sorted((groups[first], groups[second]), key=_rank) for first, second in pairs.tolist()]
+    return ["-".join(SHORT_NAMES.get(name, name) for name in pair) for pair in named]
+
+
+def _between(first: Places, second: Places, count: int, rng: np.random.Generator) -> Places:
+    possible = len(first) * len(second)
+    numbers = rng.choice(possible, min(count, possible), replace=False)
+    return np.stack([first[numbers // len(second)], second[numbers % len(second)]], 1)
+
+
+def _within(members: Places, count: int, rng: np.random.Generator) -> Places:
+    """Number n stands for the pair (i, k), k < i, with n = i (i − 1) / 2 + k."""
+    possible = len(members) * (len(members) - 1) // 2
+    numbers = rng.choice(possible, min(count, possible), replace=False) if possible else np.zeros(0, dtype=np.int64)
+    larger = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
+    return np.stack([members[numbers - larger * (larger - 1) // 2], members[larger]], 1)
+
+
+def _rank(group: str) -> tuple[int, str]:
+    """Groups in the order of the paper: positive, negative (or the classes by name), neutral, none."""
+    return {"positive": 0, "negative": 1, "neutral": 3, "none": 4}.get(group, 2), group

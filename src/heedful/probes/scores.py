@@ -1,17 +1,30 @@
-"""Token scores of a live model: global (the token alone) or local (the mean over its occurrences in context)."""
+"""Token scores of a live model, and where gradient flow would move them.
 
+Scores are global (the token alone) or local (the mean over its occurrences in context). The terms of the flow and their
+equations are in `heedful.analysis.dynamics`; they are computed on whole splits and in float64, from float64 copies of
+the parameters.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import pandas as pd
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
+from heedful.analysis.dynamics import Moment, Parameters, flow_of, observe
 from heedful.analysis.tokens import GroupRule, token_table, training_counts, training_effective_counts
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier
-from heedful.text.corpus import Corpus
+from heedful.models.layers import AdditiveAttention, AffineEncoder
+from heedful.text.corpus import Corpus, Split
+from heedful.text.ragged import Batch
 from heedful.traces import Trace
 from heedful.tracing import trace, trace_vocabulary
+
+Columns = dict[str, Float[Tensor, " vocab"]]
 
 SCOPES = ("global", "local")
 
@@ -82,9 +95,7 @@ def token_scores(
 
 def _local_trace(model: Classifier, corpus: Corpus) -> Trace:
     """A vocabulary trace whose scores are means over occurrences."""
-    found = trace(model, corpus.train)
-    numbers = corpus.train.tokens.numbers
-    size = len(corpus.vocabulary)
+    found, numbers, size = trace(model, corpus.train), corpus.train.tokens.numbers, len(corpus.vocabulary)
     counts = torch.bincount(numbers, minlength=size).clamp(min=1).double()
     attention = torch.zeros(size, dtype=torch.float64).index_add_(0, numbers, found.attention_scores) / counts
     polarity = torch.zeros(size, corpus.classes, dtype=torch.float64).index_add_(0, numbers, found.polarity_scores)
@@ -96,3 +107,101 @@ def _local_trace(model: Classifier, corpus: Corpus) -> Trace:
         units=corpus.vocabulary.tokens,
         class_names=corpus.class_names,
     )
+
+
+def flow_terms(model: Classifier, split: Split) -> pd.DataFrame:
+    """How gradient flow on the mean loss over a split moves the polarity and attention score of every vocabulary token.
+
+        polarity_rate = A + B + C        attention_rate = D + E + F        (Sun & Lu 2020, Eqs. 16–27)
+
+    Rates are those of plain gradient flow for the model as it is, without dropout, penalty or weight decay, whatever it
+    was trained by.
+
+    model: a flat classifier with the encoder none or affine and without biases; others have no such terms and raise.
+    split: the texts whose loss flows, usually `corpus.train` of the corpus that the model was trained on.
+
+    One row per token of the vocabulary. Columns: token, A … F, pi, rho, polarity_rate, attention_rate. An affine
+    encoder adds A_encoder, B_encoder, D_encoder, E_encoder to the sums (Eqs. 63, 64), additive attention E_projection
+    and, with the suffix _approximate, the attention terms for tanh(x) ≈ x (Eq. 71). With more than two classes, what
+    has a value per class (A, B, C, pi, polarity_rate) has the suffix _<class>.
+
+    >>> import heedful
+    >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
+    >>> corpus = heedful.load_corpus((texts, ["positive"] * 5 + ["negative"] * 5))
+    >>> model = heedful.fit(corpus, embedding_size=8, epochs=1)
+    >>> terms = heedful.flow_terms(model, corpus.train)
+    >>> list(terms)
+    ['token', 'A', 'B', 'C', 'D', 'E', 'F', 'pi', 'rho', 'polarity_rate', 'attention_rate']
+    >>> bool((terms[["A", "B", "C"]].sum(axis=1) - terms["polarity_rate"]).abs().max() < 1e-12)
+    True
+    """
+    moment = observe(parameters_of(model), documents_of(split, model))
+    columns = {name: values.cpu().numpy() for name, values in term_columns(moment, output_names(model)).items()}
+    return pd.DataFrame({"token": list(model.interface.vocabulary.tokens), **columns})
+
+
+@torch.no_grad()
+def parameters_of(model: Classifier) -> Parameters:
+    """The model's parameters in float64."""
+    if model.contextual:
+        raise InputError(
+            "Flow terms need a token's hidden vector to be the same wherever the token stands; the encoder "
+            f"'{model.settings.encoder}' mixes it with its neighbours, so that no token has sums π and ρ of its own. "
+            "Use the encoder 'none' or 'affine'."
+        )
+    if model.settings.attention_bias or model.settings.readout_bias:
+        raise InputError("Flow terms are those of Sun & Lu 2020, whose models have no biases; this one has.")
+    if model.settings.attention_weights != "learned":
+        raise InputError(
+            f"Flow terms are those of learned attention; this model's is {model.settings.attention_weights}."
+        )
+    encoder, attention = model.encoder, model.attention
+    return Parameters(
+        embedding=model.embedding.detach().double(),
+        context_vector=attention.context_vector.detach().double(),
+        readout_weight=model.readout_weight.detach().double(),
+        score_scale=float(attention.score_scale),
+        encoder=encoder.projection.detach().double() if isinstance(encoder, AffineEncoder) else None,
+        projection=attention.projection.detach().double() if isinstance(attention, AdditiveAttention) else None,
+    )
+
+
+def documents_of(split: Split, model: Classifier) -> Batch:
+    """All documents of the split, on the model's device."""
+    if int(split.tokens.numbers.max()) >= len(model.embedding) or int(split.labels.max()) >= model.classes:
+        raise InputError(
+            f"The split has tokens or classes that the model ({len(model.embedding)} tokens, {model.classes} classes) "
+            "does not know. Give a split of the corpus that the model was trained on."
+        )
+    return split.batch(torch.arange(len(split))).to(model.embedding.device)
+
+
+def output_names(model: Classifier) -> tuple[str, ...]:
+    """One name per output of the readout: none for the single output of two classes."""
+    return ("",) if model.classes == 2 else tuple(f"_{name}" for name in model.interface.class_names)
+
+
+def term_columns(moment: Moment, suffixes: Sequence[str]) -> Columns:
+    """The terms as named columns, the paper's letters first."""
+    flow = flow_of(moment)
+    terms: dict[str, Float[Tensor, ...]] = {**flow.polarity, **flow.attention}
+    ordered = {name: terms[name] for name in sorted(terms, key=lambda name: (len(name) > 1, name))}
+    sums = {"pi": moment.pi, "rho": moment.rho}
+    rates = {"polarity_rate": flow.polarity_rate, "attention_rate": flow.attention_rate}
+    columns = spread({**ordered, **sums, **rates}, suffixes)
+    approximate = flow.approximate_attention_rate
+    if approximate is not None:
+        columns |= {f"{name}_approximate": values for name, values in flow.approximate.items()}
+        columns["attention_rate_approximate"] = approximate
+    return columns
+
+
+def spread(values: Mapping[str, Float[Tensor, "..."]], suffixes: Sequence[str]) -> Columns:
+    """A column for each array with a number per token, a column with suffix for each output of the others."""
+    columns: Columns = {}
+    for name, array in values.items():
+        if array.ndim == 1:
+            columns[name] = array
+        else:
+            columns |= {f"{name}{suffix}": array[:, number] for number, suffix in enumerate(suffixes)}
+    return columns

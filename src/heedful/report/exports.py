@@ -8,8 +8,7 @@ import pandas as pd
 
 from heedful.files import replacing, write_text
 
-LATEX_ROWS = 200
-"""A longer table is for programs; its LaTeX form holds the first rows only."""
+LATEX_ROWS = 200  # a longer table is for programs; its LaTeX form holds the first rows only
 
 
 def save_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
@@ -51,31 +50,14 @@ def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else _escape(str(value))
 
 
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "α": r"$\alpha$",
-    "β": r"$\beta$",
-    "λ": r"$\lambda$",
-    "ρ": r"$\rho$",
-    "Δ": r"$\Delta$",
-    "Ω": r"$\Omega$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "→": r"$\to$",
-    "×": r"$\times$",
-    "−": "$-$",
-    "–": "--",
-}
+_MATHS = {"α": "alpha", "β": "beta", "λ": "lambda", "ρ": "rho", "Δ": "Delta", "Ω": "Omega", "≥": "geq", "≤": "leq"}
+_SPECIAL = str.maketrans(
+    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--"}
+    | {"→": r"$\to$", "×": r"$\times$"}
+    | {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {sign: f"$\\{name}$" for sign, name in _MATHS.items()}
+)
 
 
 def _escape(text: str) -> str:
-    return "".join(_SPECIAL.get(character, character) for character in text)
+    return text.translate(_SPECIAL)

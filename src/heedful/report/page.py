@@ -1,15 +1,20 @@
 """The page: all that an audit, a study or an erasure shows, as one value. HTML, terminal and JSON are its views."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from heedful.claims import Verdict
 from heedful.claims.answer import Answer
 from heedful.figures.picture import Picture
+from heedful.report import plain
 from heedful.report.strips import Example
+from heedful.version import __version__
+
+FORMAT = 1  # of the page as JSON: raised when a name goes or changes its meaning; new names may come without
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,3 +99,35 @@ class Page:
     def pictures(self) -> Iterator[Picture]:
         for section in self.sections:
             yield from section.pictures
+
+
+def payload(page: Page) -> dict[str, Any]:
+    """The page as plain data: answer, verdicts, tables by name, sections that refer to them, texts, facts, places."""
+    value: dict[str, Any] = plain(
+        {
+            "format": FORMAT,
+            "heedful": __version__,
+            "title": page.title,
+            "headline": page.headline,
+            "answer": None if page.answer is None else asdict(page.answer),
+            **page.places,
+            "metrics": page.numbers,
+            "notices": page.notices,
+            "verdicts": [{"dataset": dataset or None, **verdict.row()} for dataset, verdict in page.verdicts()],
+            "tables": page.tables(),
+            "sections": [_section(section) for section in page.sections],
+            "facts": page.facts,
+        }
+    )
+    return value
+
+
+def _section(section: Section) -> dict[str, object]:
+    said = ("name", "title", "note", "lead")
+    return {
+        **{name: getattr(section, name) for name in ("name", "title", "lead", "note")},
+        "claims": [verdict.claim for verdict in section.verdicts] or list(section.claims()),
+        "tables": [{name: getattr(table, name) for name in said} for table in section.tables],
+        "pictures": {picture.name: picture.legend for picture in section.pictures},
+        "texts": [asdict(text) for text in section.texts],
+    }

@@ -11,8 +11,7 @@ from heedful.analysis.rankings import importance
 from heedful.traces import Trace
 from heedful.tracing import WordWeights
 
-MOST_UNITS = 150
-"""Longer texts are cut after this many tokens; the page says so."""
+MOST_UNITS = 150  # longer texts are cut after this many tokens; the page says so
 
 CLEAR_PARTING = 0.1
 """Attention and use part where the most used unit gives so much more, as a share, than the most attended one."""
@@ -71,10 +70,15 @@ def make_example(
         return Strip(name=name, pieces=_pieces(text, shown, relative(values[place]), notes), signed=signed)
 
     attention = strip("attention", trace.attention_weights, "attention weight {:.3f}", signed=False)
+    within = []
+    if words is not None:
+        notes = [f"weight within its sentence {weight:.3f}" for weight in words.weights.tolist()]
+        pieces = _pieces(text, words.spans[:MOST_UNITS], words.relative, notes)
+        within = [Strip(name="within sentences", pieces=pieces)]
     used = strip("used here", trace.contributions, "gave {:+.3f} to the decision")
     pushes = strip("would push", pushes_of(trace), "would push {:+.2f}")
     return Example(
-        strips=[attention, *([] if words is None else [_within_sentences(text, words)]), used, pushes],
+        strips=[attention, *within, used, pushes],
         predicted=trace.class_names[predicted],
         probability=float(trace.probabilities[number, predicted]),
         label=None if trace.labels is None else trace.class_names[int(trace.labels[number])],
@@ -86,11 +90,6 @@ def make_example(
 def relative(values: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
     """The values by the largest of their sizes."""
     return values / values.abs().max().clamp(min=1e-12)
-
-
-def _within_sentences(text: str, words: WordWeights) -> Strip:
-    notes = [f"weight within its sentence {weight:.3f}" for weight in words.weights.tolist()]
-    return Strip(name="within sentences", pieces=_pieces(text, words.spans[:MOST_UNITS], words.relative, notes))
 
 
 def _pieces(
@@ -117,10 +116,8 @@ def telling_instances(trace: Trace, most: int = 8) -> list[tuple[int, str]]:
         _take(chosen, sure.where(trace.predictions == number, -1.0), f"surest for {name}", 1)
     if trace.labels is not None:
         _take(chosen, sure.where(trace.predictions != trace.labels, -1.0), "surest mistake", 2)
-    parting = _parting(trace)
-    _take(
-        chosen, parting.where(parting > CLEAR_PARTING, 0.0), "attention and use part here", max(0, most - len(chosen))
-    )
+    parting, left = _parting(trace), max(0, most - len(chosen))
+    _take(chosen, parting.where(parting > CLEAR_PARTING, 0.0), "attention and use part here", left)
     return list(chosen.items())[:most]
 
 

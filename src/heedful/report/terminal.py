@@ -13,8 +13,7 @@ from heedful.report.page import Page, Section
 
 COLOURS = {"yes": "green", "no": "red", "not shown": "yellow"}
 INDENT = 2
-WIDTH = 120
-"""Columns where nobody looks at a terminal."""
+WIDTH = 120  # columns where nobody looks at a terminal
 
 
 def printable(text: str) -> str:

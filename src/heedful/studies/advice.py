@@ -21,10 +21,9 @@ from heedful.errors import ConfigError, HeedfulError, StoreError
 from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import PageTable, Section
 from heedful.store import PREFIX, Store
-from heedful.studies.measures import measure_runs
-from heedful.sweep.loop import SweepEvent, sweep
+from heedful.studies.measures import bounds, measure_runs, two_digits
+from heedful.sweep.loop import SweepEvent, cores, sweep
 from heedful.sweep.plan import Plan
-from heedful.sweep.resources import cores
 from heedful.text.corpus import Corpus
 from heedful.training.events import Observer
 
@@ -40,7 +39,6 @@ CONTEXTUAL_WORK = 12
 
 MOST_WORK = 5e10
 """Of a training; IMDB with 40 epochs is 1.3e10. Beyond, other settings are tried only when that is asked for."""
-
 
 PLAIN, RECURRENT = "DP", "DP-L"
 MODELS = {("dot", "none"): PLAIN, ("dot", "lstm"): RECURRENT, ("dot", "affine"): "DP-A", ("additive", "none"): "AD"}
@@ -81,13 +79,9 @@ class Advice:
     def section(self) -> Section:
         """It as a part of a page."""
         tables = [PageTable(name="advice", cells=in_words(self.table), data=self.table)] if self.tried else []
+        note = NOTE if self.tried else ""
         return Section(
-            name="advice",
-            title="Which λ?",
-            lead=self.words,
-            tables=tables,
-            verdicts=self.verdicts,
-            note=NOTE if self.tried else "",
+            name="advice", title="Which λ?", lead=self.words, tables=tables, verdicts=self.verdicts, note=note
         )
 
 
@@ -100,7 +94,7 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
             "penalty on VᵀW": table["penalty"].map("{:g}".format),
             "dev accuracy": table["dev_accuracy"].map("{:.1%}".format),
             "separation": ["–" if pd.isna(auc) else f"{auc:.2f} [{low:.2f}, {high:.2f}]" for auc, low, high in bounds],
-            "preference": ["–" if pd.isna(value) else f"{value:.2f}" for value in table["parting"]],
+            "preference": [two_digits(value) for value in table["parting"]],
             "": table["chosen"].map({True: "recommended", False: ""}),
         }
     )
@@ -123,12 +117,16 @@ def advise(
     settings = audited.settings
     scales = sorted({*SCALES, settings.model.score_scale})
     sought = sweep_settings(settings, scales)
-    others = [one for one in sought if one != settings]
-    stored = len(sought) - len(missing_runs(others, store, corpus))
-    silence = _silence(wanted, training_work(settings, corpus), len(sought))
-    earlier = _earlier_runs(audited.path)
+    stored = len(sought) - len(missing_runs([one for one in sought if one != settings], store, corpus))
+    silence, work = "", training_work(settings, corpus)
+    if wanted is False:
+        silence = "Other λ were not tried: --no-advice was given."
+    elif wanted is None and work > MOST_WORK:
+        silence = too_much(work, len(sought))
+    kept = audited.path / "tables" / "advice.parquet"
+    earlier = len(pd.read_parquet(kept)) if kept.is_file() else 0  # runs that the advice of an earlier audit rests on
     if silence and stored < (earlier or len(sought)):
-        return Advice(words=silence + (_gone(audited.path, earlier - stored) if earlier else ""))
+        return Advice(words=silence + (_gone(kept.with_suffix(".csv"), earlier - stored) if earlier else ""))
     advice = recommend_scale(
         settings,
         store,
@@ -163,13 +161,6 @@ def scaling_claims(model: ModelSettings, classes: int) -> tuple[str, ...]:
     return ("C12",) if name == RECURRENT else ()
 
 
-def _silence(wanted: bool | None, work: float, trainings: int) -> str:
-    """Why nothing is to be trained for advice; empty where it is."""
-    if wanted is False:
-        return "Other λ were not tried: --no-advice was given."
-    return too_much(work, trainings) if wanted is None and work > MOST_WORK else ""
-
-
 def too_much(work: float, trainings: int) -> str:
     """Why λ was not tried out, whatever the machine, and how to ask for it."""
     return (
@@ -178,16 +169,9 @@ def too_much(work: float, trainings: int) -> str:
     )
 
 
-def _earlier_runs(run: Path) -> int:
-    """How many runs the advice rests on that an earlier audit left in the run; 0 where it gave none."""
-    place = run / "tables" / "advice.parquet"
-    return len(pd.read_parquet(place)) if place.is_file() else 0
-
-
-def _gone(run: Path, count: int) -> str:
+def _gone(kept: Path, count: int) -> str:
     """What is said where an earlier page had advice that cannot be given again."""
     are = "of its runs is" if count == 1 else "of its runs are"
-    kept = run / "tables" / "advice.csv"
     return f" An earlier audit tried them, but {count} {are} no longer in the store; what it found is kept in {kept}."
 
 
@@ -197,36 +181,32 @@ def training_work(settings: RunSettings, corpus: Corpus) -> float:
     return float(corpus.train.offsets[-1]) * settings.training.epochs * size
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Trials:
-    """How the runs of the sweep are had: from the store, from worker processes, or computed here."""
-
-    store: Store
-    corpus: Corpus
-    workers: int | None
-    observers: Sequence[Observer]
-    watch: Callable[[SweepEvent], None] | None
-    only_stored: bool
-
-    def results(self, wanted: Sequence[RunSettings]) -> Iterator[Run | str]:
-        """Each run, or why it could not be computed."""
-        missing = missing_runs(wanted, self.store, self.corpus)
-        failed: dict[RunSettings, str] = {}
-        if self.only_stored:
-            failed = dict.fromkeys(missing, "it is not in the store, and nothing was to be trained")
-        elif len(missing) > 1 and (self.workers or cores()) > 1:
-            swept = sweep(Plan(name="λ", runs=tuple(missing)), self.store, workers=self.workers, watch=self.watch)
-            failed = {failure.settings: failure.message for failure in swept.failures}
-        for settings in wanted:
-            yield failed[settings] if settings in failed else self._result(settings)
-
-    def _result(self, settings: RunSettings) -> Run | str:
+def _results(
+    wanted: Sequence[RunSettings],
+    store: Store,
+    corpus: Corpus,
+    workers: int | None,
+    observers: Sequence[Observer],
+    watch: Callable[[SweepEvent], None] | None,
+    only_stored: bool,
+) -> Iterator[Run | str]:
+    """Each run, from the store, from worker processes or computed here; or why it could not be computed."""
+    missing = missing_runs(wanted, store, corpus)
+    failed: dict[RunSettings, str] = {}
+    if only_stored:
+        failed = dict.fromkeys(missing, "it is not in the store, and nothing was to be trained")
+    elif len(missing) > 1 and (workers or cores()) > 1:
+        swept = sweep(Plan(name="λ", runs=tuple(missing)), store, workers=workers, watch=watch)
+        failed = {failure.settings: failure.message for failure in swept.failures}
+    for settings in wanted:
         try:
-            return run(settings, self.store, corpus=self.corpus, observers=self.observers)
+            known = settings in failed
+            result = failed[settings] if known else run(settings, store, corpus=corpus, observers=observers)
         except StoreError:
             raise
         except HeedfulError as error:  # a training that diverges says something of its λ only
-            return str(error)
+            result = str(error)
+        yield result
 
 
 def missing_runs(wanted: Sequence[RunSettings], store: Store, corpus: Corpus) -> list[RunSettings]:
@@ -255,27 +235,21 @@ def recommend_scale(
     """
     if not scales or min(scales) <= 0:
         raise ConfigError(f"λ divides the attention scores and must be above 0; got {list(scales)}.")
-    trials = _Trials(
-        store=store,
-        corpus=corpus or read_corpus(settings),
-        workers=workers,
-        observers=observers,
-        watch=watch,
-        only_stored=only_stored,
-    )
+    corpus = corpus or read_corpus(settings)
     wanted = sweep_settings(settings, scales, epochs)
-    results = dict(zip(wanted, trials.results(wanted), strict=True))
+    tried = _results(wanted, store, corpus, workers, observers, watch, only_stored)
+    results = dict(zip(wanted, tried, strict=True))
     runs = [one for one in results.values() if isinstance(one, Run)]
     if not runs:
         raise ConfigError(f"No λ could be tried. {next(str(why) for why in results.values())}")
-    table = pd.DataFrame([look(one) for one in runs]).astype(float)
     said = [
         f"{combination(*_varied(one))} could not be tried: {why.rstrip('.')}."
         for one, why in results.items()
         if isinstance(why, str)
     ]
     given = _varied(settings)
-    table = choose(table, texts=len(trials.corpus.dev), given=given)
+    looks = pd.DataFrame([look(one) for one in runs]).astype(float)
+    table = choose(looks, texts=len(corpus.dev), given=given)
     best = table[table["chosen"]]
     return Advice(
         table=table,
@@ -312,16 +286,13 @@ def look(finished: Run) -> dict[str, float | None]:
     """Dev accuracy, separation of polar from neutral words, and parting of the classes in one run."""
     tokens = finished.table("tokens")
     found = matched_separation(tokens)
-    enough = min(found.sides) >= FEWEST
     scale, penalty = _varied(finished.settings)
     return {
         "scale": scale,
         "penalty": penalty,
         "dev_accuracy": float(finished.metrics["dev_accuracy"]),
         "learned": float(has_learned(finished.trace())),
-        "separation": found.value if enough else None,
-        "separation_low": found.low if enough else None,
-        "separation_high": found.high if enough else None,
+        **bounds("separation", found),
         "polar": float(found.sides[0]),
         "even": float(found.sides[1]),
         "parting": class_parting(tokens),
@@ -343,7 +314,7 @@ def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float]) -> pd
     accurate: what makes no difference is left alone.
     """
     most = float(table["dev_accuracy"].max())
-    error = standard_error(most, texts)
+    error = math.sqrt(most * (1 - most) / texts)
     accurate = (table["dev_accuracy"] >= most - error) & (table["learned"] > 0)
     clear = accurate & (table["separation_low"] > CHANCE)
     chosen = pd.Series(False, index=table.index)
@@ -351,9 +322,8 @@ def choose(table: pd.DataFrame, *, texts: int, given: tuple[float, float]) -> pd
     if clear.any():
         best = _largest(table, clear)
         tied = clear & (table["separation"] >= best["separation_low"])
-        order = table[tied].assign(
-            other=~((table["scale"] == given[0]) & (table["penalty"] == given[1])), worse=-table["dev_accuracy"]
-        )
+        other = ~((table["scale"] == given[0]) & (table["penalty"] == given[1]))
+        order = table[tied].assign(other=other, worse=-table["dev_accuracy"])
         chosen[order.sort_values(["other", "penalty", "worse"], kind="stable").index[0]] = True
     return table.assign(accurate=accurate, clear=clear, tied=tied, chosen=chosen)
 
@@ -363,19 +333,16 @@ def _largest(table: pd.DataFrame, among: "pd.Series[bool]") -> "pd.Series[float]
     return table.iloc[int(table["separation"].where(among).fillna(-1.0).to_numpy().argmax())]
 
 
-def standard_error(accuracy: float, texts: int) -> float:
-    return math.sqrt(accuracy * (1 - accuracy) / texts)
-
-
 def advice_words(table: pd.DataFrame, given: tuple[float, float]) -> str:
     """The recommendation in plain words."""
     scales = ", ".join(f"{scale:g}" for scale in dict.fromkeys(table["scale"]))
     penalties = "" if table["penalty"].nunique() < 2 else ", each without and with a penalty on VᵀW"
     tried = f"λ = {scales}{penalties}"
     if table["separation"].isna().all():
+        fewest = f"{table['polar'].max():.0f} polar, {table['even'].max():.0f} that all classes use alike"
         return (
-            f"Of {tried}, none is recommended: too few words clearly belong to a class or to none ({_fewest(table)}) "
-            "to compare attention by."
+            f"Of {tried}, none is recommended: too few words clearly belong to a class or to none ({fewest}) to "
+            "compare attention by."
         )
     if not table["accurate"].any():
         most = table["dev_accuracy"].max()
@@ -409,7 +376,3 @@ def _separation(row: "pd.Series[float]") -> str:
     if math.isnan(row["separation"]):
         return "too few words to tell"
     return f"AUC {row['separation']:.2f} [{row['separation_low']:.2f}, {row['separation_high']:.2f}]"
-
-
-def _fewest(table: pd.DataFrame) -> str:
-    return f"{table['polar'].max():.0f} polar, {table['even'].max():.0f} that all classes use alike"

@@ -7,36 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure as Canvas
 
 from heedful.analysis.tokens import NEUTRAL, NONE, compared_classes, training_counts
 from heedful.claims import Verdict, verdict_table
 from heedful.claims.answer import Answer
 from heedful.config import RunSettings
 from heedful.errors import ConfigError
+from heedful.figures import tokens as drawings
 from heedful.figures.dynamics import attention_over_time
 from heedful.figures.picture import Figure, Picture
 from heedful.figures.style import brief
-from heedful.figures.tokens import (
-    MOST_CLASSES,
-    learning_curves,
-    polarity_against_attention,
-    polarity_names,
-    scores_by_rank,
-    weights_by_group,
-)
 from heedful.notebook import counted
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.exports import save_tables
-from heedful.report.html import write_html
-from heedful.report.page import Page, PageTable, Section
-from heedful.report.payload import payload
+from heedful.report.html import timeline, write_html
+from heedful.report.page import Page, PageTable, Section, payload
 from heedful.report.strips import Example, make_example, telling_instances
-from heedful.report.timeline import timeline
 from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
-from heedful.studies.erase import ErasedAttention
-from heedful.studies.examine import Examination, examine
+from heedful.studies.examine import ErasedAttention, Examination, examine
 from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus
@@ -49,43 +40,48 @@ STRONGEST = 12
 BY_CLASS, WITHOUT_GROUPS = ("push-and-attention", "scores-by-rank"), ("learning-curves",)
 """Figures with a panel for each class; and those that show no groups of tokens."""
 
+
+def _figure(name: str, title: str, table: str, draw: Callable[[pd.DataFrame], Canvas], caption: str) -> Figure:
+    """A figure of one table."""
+    return Figure(name=name, title=title, caption=caption, needs=(table,), draw=lambda tables: draw(tables[table]))
+
+
 FIGURES = (
-    Figure(
-        name="push-and-attention",
-        title="Push and attention",
-        caption="Every point is a token. Where attention explains, the arms of polar words rise above neutral ones.",
-        needs=("tokens",),
-        draw=lambda tables: polarity_against_attention(tables["tokens"]),
+    _figure(
+        "push-and-attention",
+        "Push and attention",
+        "tokens",
+        drawings.polarity_against_attention,
+        "Every point is a token. Where attention explains, the arms of polar words rise above neutral ones.",
     ),
-    Figure(
-        name="scores-by-rank",
-        title="Scores by frequency rank",
-        caption="Polarity and attention scores by how frequent the token is; groups by how one-sided it occurs.",
-        needs=("tokens",),
-        draw=lambda tables: scores_by_rank(tables["tokens"]),
+    _figure(
+        "scores-by-rank",
+        "Scores by frequency rank",
+        "tokens",
+        drawings.scores_by_rank,
+        "Polarity and attention scores by how frequent the token is; groups by how one-sided it occurs.",
     ),
-    Figure(
-        name="weights-by-group",
-        title="Attention weight by group",
-        caption="Weights depend on the text a word stands in, so they may separate the groups less than scores.",
-        needs=("weights",),
-        draw=lambda tables: weights_by_group(tables["weights"]),
+    _figure(
+        "weights-by-group",
+        "Attention weight by group",
+        "weights",
+        drawings.weights_by_group,
+        "Weights depend on the text a word stands in, so they may separate the groups less than scores.",
     ),
-    Figure(
-        name="learning-curves",
-        title="Learning curves",
-        caption="Training loss, dev loss and dev accuracy.",
-        needs=("history",),
-        draw=lambda tables: learning_curves(tables["history"]),
+    _figure(
+        "learning-curves",
+        "Learning curves",
+        "history",
+        drawings.learning_curves,
+        "Training loss, dev loss and dev accuracy.",
     ),
 )
-
-OVER_TIME = Figure(
-    name="attention-over-time",
-    title="Attention over training time",
-    caption="Mean attention score of each group, the middle 80 % of its tokens as a band; and a few tokens by name.",
-    needs=(MOMENTS,),
-    draw=lambda tables: attention_over_time(tables[MOMENTS]),
+OVER_TIME = _figure(
+    "attention-over-time",
+    "Attention over training time",
+    MOMENTS,
+    attention_over_time,
+    "Mean attention score of each group, the middle 80 % of its tokens as a band; and a few tokens by name.",
 )
 
 
@@ -117,7 +113,7 @@ class Audit:
         return self.examined.erased
 
     def summary(self) -> dict[str, Any]:
-        """The audit as plain data (`heedful.report.payload`)."""
+        """The audit as plain data (`heedful.report.page`)."""
         return payload(self.page)
 
 
@@ -182,17 +178,14 @@ def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit
     tables = {name: audited.table(name) for name in ("tokens", "weights", "history", MOMENTS) if audited.has(name)}
     unit = "sentences" if settings.model.structure == "hierarchical" else "words"
     examined = examine(tables, trace, seed=settings.training.seed, unit=unit, scope=_scope(settings, corpus))
-    page = replace(
-        _compose(audited, trace, corpus, examined, advice, tables),
-        places={"run": audited.path, "report": folder / "report.html"},
-    )
-    done = Audit(run=audited, examined=examined, advice=advice, page=page, report=folder / "report.html")
+    report = folder / "report.html"
+    page = _compose(audited, trace, corpus, examined, advice, tables, report)
+    done = Audit(run=audited, examined=examined, advice=advice, page=page, report=report)
     erased = {**examined.erased.tables, "erasure": examined.erased.resting, "decisions": examined.erased.decisions}
-    judged = {"verdicts": verdict_table(done.verdicts)}
-    save_tables({**tables, **erased, **judged, **advice.tables()}, folder / "tables")
+    save_tables({**tables, **erased, "verdicts": verdict_table(done.verdicts), **advice.tables()}, folder / "tables")
     for picture in page.pictures():
         picture.save(folder / "figures")
-    write_html(page, done.report)
+    write_html(page, report)
     return done
 
 
@@ -254,11 +247,12 @@ def _compose(
     examined: Examination,
     advice: Advice,
     tables: Mapping[str, pd.DataFrame],
+    report: Path,
 ) -> Page:
     """All that the page shows."""
     naming = class_naming(corpus.class_names)
-    guessing = majority_rate(corpus)
-    strongest = strongest_tokens(tables["tokens"], corpus.class_names)
+    commonest = int(corpus.train.labels.mode().values)
+    guessing = float((corpus.test.labels == commonest).double().mean())
     return Page(
         title=f"{corpus.name}: can you trust attention as an explanation here?",
         headline=examined.answer.headline,
@@ -282,34 +276,15 @@ def _compose(
                 on_terminal=False,
             ),
             *_over_time(tables, naming),
-            Section(
-                name="tokens",
-                title="Words that push most towards each class",
-                tables=[
-                    PageTable(
-                        name=f"strongest-{place}", title=f"towards {name}", cells=strongest_in_words(rows), data=rows
-                    )
-                    for place, (name, rows) in enumerate(strongest.items())
-                ],
-                on_terminal=False,
-            ),
+            _strongest(strongest_tokens(tables["tokens"], corpus.class_names)),
             Section(name="examples", title="Test texts", texts=_examples(audited, trace, corpus), on_terminal=False),
         ],
         notices=[*audited.notices(corpus), *left_out_classes(corpus), *copies_said(trace)],
-        numbers={
-            **audited.metrics,
-            "majority_accuracy": guessing,
-            "recommended_scale": advice.scale,
-            "recommended_penalty": advice.penalty,
-        },
+        numbers={**audited.metrics, "majority_accuracy": guessing}
+        | {"recommended_scale": advice.scale, "recommended_penalty": advice.penalty},
         facts=_facts(audited, corpus),
+        places={"run": audited.path, "report": report},
     )
-
-
-def majority_rate(corpus: Corpus) -> float:
-    """The test accuracy of always guessing the class that most training texts have."""
-    commonest = int(corpus.train.labels.mode().values)
-    return float((corpus.test.labels == commonest).double().mean())
 
 
 def accuracy_words(metrics: Mapping[str, Any]) -> str:
@@ -335,8 +310,8 @@ def claimed_groups(table: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(tables: Mapping[str, pd.DataFrame], naming: str) -> list[Picture]:
     """The figures of the tables at hand."""
-    classes = len(polarity_names(tables["tokens"]))
-    shown = f" Shown for the first {MOST_CLASSES} of {classes} classes." if classes > MOST_CLASSES else ""
+    most, classes = drawings.MOST_CLASSES, len(drawings.polarity_names(tables["tokens"]))
+    shown = f" Shown for the first {most} of {classes} classes." if classes > most else ""
     return [
         replace(
             figure.headed("" if figure.name in WITHOUT_GROUPS else naming),
@@ -355,14 +330,19 @@ def _over_time(tables: Mapping[str, pd.DataFrame], naming: str) -> Iterator[Sect
     first, last = int(moments["time"].min()), int(moments["time"].max())
     polarity = next(str(column) for column in moments if "polarity" in str(column))
     shown = f"The most frequent tokens of each group, after each of the epochs {first} to {last}."
-    yield Section(
-        name="training",
-        title="Over training time",
-        lead=shown + (f" In colour, {naming}." if naming else ""),
-        pictures=[OVER_TIME.headed(naming).picture(tables)],
-        timeline=timeline(moments, name="moments", title="Move through the training by the slider", x=polarity),
-        on_terminal=False,
-    )
+    lead = shown + (f" In colour, {naming}." if naming else "")
+    pictures = [OVER_TIME.headed(naming).picture(tables)]
+    moving = timeline(moments, name="moments", title="Move through the training by the slider", x=polarity)
+    title = "Over training time"
+    yield Section(name="training", title=title, lead=lead, pictures=pictures, timeline=moving, on_terminal=False)
+
+
+def _strongest(strongest: Mapping[str, pd.DataFrame]) -> Section:
+    tables = [
+        PageTable(name=f"strongest-{place}", title=f"towards {name}", cells=strongest_in_words(rows), data=rows)
+        for place, (name, rows) in enumerate(strongest.items())
+    ]
+    return Section(name="tokens", title="Words that push most towards each class", tables=tables, on_terminal=False)
 
 
 def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -373,10 +353,9 @@ def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[s
         ordered = [frequent.nsmallest(STRONGEST, "polarity"), frequent.nlargest(STRONGEST, "polarity")]
         kept = [ordered[0][ordered[0]["polarity"] < 0], ordered[1][ordered[1]["polarity"] > 0]]
         return {name: _columns(rows, "polarity") for name, rows in zip(class_names, kept, strict=True)}
-    columns = dict(zip(class_names, polarity_names(tokens), strict=True))
+    columns = zip(class_names, drawings.polarity_names(tokens), strict=True)
     return {
-        name: _columns(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column)
-        for name, column in columns.items()
+        name: _columns(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column) for name, column in columns
     }
 
 
@@ -393,17 +372,12 @@ def strongest_in_words(strongest: pd.DataFrame) -> pd.DataFrame:
 def _examples(audited: Run, trace: Trace, corpus: Corpus) -> list[Example]:
     """Telling test texts as strips of words, or, for a hierarchical model, of sentences with the words in them."""
     model, test = audited.model(), corpus.test
-    return [
-        make_example(
-            trace,
-            number,
-            test.texts[number],
-            unit_spans(model, test, number),
-            why,
-            word_weights(model, test, number) if model.hierarchical else None,
-        )
-        for number, why in telling_instances(trace)
-    ]
+
+    def example(number: int, why: str) -> Example:
+        words = word_weights(model, test, number) if model.hierarchical else None
+        return make_example(trace, number, test.texts[number], unit_spans(model, test, number), why, words)
+
+    return [example(number, why) for number, why in telling_instances(trace)]
 
 
 def _facts(audited: Run, corpus: Corpus) -> dict[str, dict[str, object]]:

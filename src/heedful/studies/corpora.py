@@ -3,16 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from heedful.analysis.tokens import AS_PRINTED, token_groups, training_counts
 from heedful.papers import serrano2019, sun2020
+from heedful.studies.measures import called
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import segment_sum
 from heedful.text.tokenize import sentence_starts
@@ -115,23 +113,15 @@ def _cells(row: Mapping[str, Any], spread: str, whose: str = "") -> dict[str, st
 
 def _measures(corpus: Corpus) -> dict[str, Any]:
     """`COLUMNS` of a corpus: words and sentences of a text, texts to train and select on and to test, classes."""
-    words, sentences = _word_counts(corpus), _sentence_counts(corpus)
-    spreads = [float(number) for counts in (words, sentences) for number in (counts.mean(), counts.std())]
-    sizes = len(corpus.train) + len(corpus.dev), len(corpus.test), corpus.classes
-    return dict(zip(COLUMNS, [*spreads, *sizes], strict=True))
-
-
-def _word_counts(corpus: Corpus) -> Float[Tensor, " documents"]:
-    """Words of every document of all splits: tokens with a letter or a digit; an unknown token counts as such."""
+    splits, train = corpus.splits().values(), corpus.train
+    # Tokens with a letter or a digit; an unknown token counts as such.
     spoken = torch.tensor([any(map(str.isalnum, token)) for token in corpus.vocabulary.tokens]).double()
-    return torch.cat([segment_sum(spoken[split.tokens.numbers], split.offsets) for split in corpus.splits().values()])
-
-
-def _sentence_counts(corpus: Corpus) -> Float[Tensor, " documents"]:
-    """Sentences of the first training documents."""
-    train = corpus.train
-    starts = [sentence_starts(train.texts[row], train.spans(row)) for row in range(min(FEW, len(train)))]
-    return torch.tensor([len(first) for first in starts]).double()
+    words = torch.cat([segment_sum(spoken[split.tokens.numbers], split.offsets) for split in splits])
+    few = [sentence_starts(train.texts[row], train.spans(row)) for row in range(min(FEW, len(train)))]
+    sentences = torch.tensor([len(starts) for starts in few]).double()
+    spreads = [float(number) for counts in (words, sentences) for number in (counts.mean(), counts.std())]
+    sizes = len(train) + len(corpus.dev), len(corpus.test), corpus.classes
+    return dict(zip(COLUMNS, [*spreads, *sizes], strict=True))
 
 
 def table_1(corpora: Mapping[str, Corpus]) -> pd.DataFrame:
@@ -159,4 +149,4 @@ def _printed(row: Mapping[str, Any]) -> dict[str, str]:
     ours = _cells(row, "{} ({})")
     paper = _cells(row, "{} ({})", "paper_") if pd.notna(row["stands_for"]) else {}
     beside = {name: f"{value}, paper {paper[name]}" if paper else value for name, value in ours.items()}
-    return {"dataset": serrano2019.NAMES.get(row["dataset"], Path(row["dataset"]).name), **beside}
+    return {"dataset": called(row["dataset"], serrano2019.NAMES), **beside}

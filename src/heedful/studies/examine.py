@@ -1,20 +1,177 @@
-"""The examination: every claim that one trained model can be judged by, and the answer they give together."""
+"""The examination: every claim that one trained model can be judged by, and the answer they give together.
+
+Words are judged by the tables of a run; texts by erasing attention weights: how much must go before decisions flip.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from heedful.analysis.flips import MEASURED, measure
+from heedful.analysis.quality import by_ranking, flip_summary, on_resting, ranking_quality, rests_on_a_part
 from heedful.analysis.separation import NOT_POLAR, polar
+from heedful.analysis.statistics import LEVEL
 from heedful.claims import CLAIMS, Verdict, judge
-from heedful.claims.answer import Answer, answer
-from heedful.claims.scores import LEARNED, outcomes
+from heedful.claims.answer import CHANCE, LEADS, Answer, answer, single_decisions
+from heedful.claims.claim import decide
+from heedful.claims.erasure import OF_ONE_MODEL
+from heedful.claims.erasure_numbers import lead_taken, more_lead_than_chance
+from heedful.claims.scores import LEARNED, has_learned, outcomes
+from heedful.notebook import counted
+from heedful.report.page import PageTable, Section
 from heedful.report.terminal import printable
-from heedful.studies.erase import ErasedAttention, erase_attention
+from heedful.studies.measures import MINIMUM, InWords, in_words, per_cent, two_digits
 from heedful.traces import Trace
 
 ON_WORDS = ("C1", "C2", "C2b", "C8", "C8b", "C8c")
 """Judged on the words of the model; those of erasure are judged on its texts."""
+
+RESTING_WORDS: InWords = {
+    "ranking": ("ranking", str),
+    "median erased": ("median_fraction", per_cent),
+    "over half": ("over_half", per_cent),
+    "weight erased": ("mean_mass", per_cent),
+    "is minimal": ("attained", per_cent),
+    "× minimum": ("mean_ratio", two_digits),
+    "lead gone": ("lead_taken", per_cent),
+}
+DECISION_WORDS: InWords = {
+    "decided for": ("decision", printable),
+    "texts": ("texts", "{:,}".format),
+    "resting": ("resting", "{:,}".format),
+    "median erased": ("median_fraction", per_cent),
+    "minimum": ("median_minimum", per_cent),
+    "beats chance": ("beats_chance", per_cent),
+    "lead gone": ("lead_taken", per_cent),
+    "found": ("found", str),
+}
+
+DECISION_COLUMNS = (
+    "decision", "texts", "resting", "found", "beats_chance", "lead_taken", "median_fraction", "median_minimum",
+)  # fmt: skip
+
+NOTE = (
+    "Weights are set to zero along each ranking, the others renormalised, until the decision flips. Both tables are on "
+    "the texts whose decision rests on a part of them: fewer units than all can flip it. A ranking that never flips "
+    "one counts as everything erased. No set smaller than the minimum flips the decision; “× minimum” says how many "
+    "times as many units a ranking needs in the mean, “is minimal” how often it needs no more (S9), and “lead gone” "
+    "how much of the lead over the next class goes with as many units as the minimum has (S13). In the second table, "
+    "for the decisions of each class: how many rest on a part, how often more of the lead goes with the most attended "
+    "units than with random ones (“beats chance”, S6b), and whether attention finds what decided."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErasedAttention:
+    """What erasing attention weights of the instances of a trace came to."""
+
+    tables: Mapping[str, pd.DataFrame]
+    """`single` and `flips`, one row per instance and ranking."""
+    resting: pd.DataFrame
+    """One row per ranking: ranking, instances, median_fraction, over_half, mean_mass, attained, mean_ratio and
+    lead_taken, on the instances whose decision rests on a part of their units."""
+    decisions: pd.DataFrame
+    """One row per class that instances are decided for: decision, texts, resting, whether attention finds what decided,
+    and of the resting ones beats_chance (S6b), lead_taken (S13), median_fraction by attention and median_minimum."""
+    verdicts: Sequence[Verdict]
+    words: str
+
+    def section(self, lead: str = "") -> Section:
+        """It as a part of a page."""
+        tables = [
+            PageTable(name="erasure", cells=in_words(self.resting, RESTING_WORDS), data=self.resting),
+            PageTable(name="decisions", cells=in_words(self.decisions, DECISION_WORDS), data=self.decisions),
+        ]
+        said = lead or self.words
+        return Section(
+            name="erasure", title="Erase attention", lead=said, verdicts=self.verdicts, tables=tables, note=NOTE
+        )
+
+
+def erase_attention(
+    trace: Trace, *, seed: int = 0, unit: str = "words", rankings: Sequence[str] = MEASURED
+) -> ErasedAttention:
+    """Erase the weights of every instance along each ranking; the seed draws the random orders.
+
+    Verdicts and what is summed up count a text that is there ten times once.
+    """
+    tables = measure(trace, seed=seed, rankings=rankings)
+    first = trace.distinct.numpy(force=True)
+    once = {name: table[first[table["instance"]]] for name, table in tables.items()}
+    resting = summarise(once["flips"])
+    return ErasedAttention(
+        tables=tables,
+        resting=resting,
+        decisions=by_decision(once["flips"], trace.class_names, learned=has_learned(trace)),
+        verdicts=judge(OF_ONE_MODEL, once),
+        words=erasure_words(once["flips"], resting, unit),
+    )
+
+
+def summarise(flips: pd.DataFrame) -> pd.DataFrame:
+    """One row per ranking, on the texts whose decision rests on a part of them: the convention `resting`."""
+    tables = by_ranking(flips)
+    resting = on_resting(tables)
+    quality = ranking_quality(resting, resting[MINIMUM])[["ranking", "attained", "mean_ratio"]]
+    taken = flips[flips["units"] > 1].groupby("ranking", sort=False)["lead_taken"].mean().reset_index()
+    columns = ["ranking", "instances", "median_fraction", "over_half", "mean_mass"]
+    summary = flip_summary(tables, ["resting"])[columns]
+    return summary.merge(quality, on="ranking", how="left").merge(taken, on="ranking", how="left")
+
+
+def by_decision(flips: pd.DataFrame, class_names: Sequence[str], *, learned: bool = True) -> pd.DataFrame:
+    """What erasure shows of the decisions for each class: they need not rest on attention alike.
+
+    Among many classes one is easily refuted by accident: intervals are at Bonferroni's level. Of a model that is not
+    shown to have learned anything it is not said whether attention finds what decided.
+    """
+    several = flips[flips["units"] > 1]
+    parts = {name: several[several["decision"] == number] for number, name in enumerate(class_names)}
+    decided = {name: rows for name, rows in parts.items() if len(rows)}
+    level = 1 - (1 - LEVEL) / max(len(decided), 1)
+    found = [{"decision": name, **_of_decisions(rows, level)} for name, rows in decided.items()]
+    table = pd.DataFrame(found, columns=list(DECISION_COLUMNS))
+    return table if learned else table.assign(found="not shown")
+
+
+def _of_decisions(rows: pd.DataFrame, level: float) -> dict[str, object]:
+    tables = by_ranking(rows)
+    resting = on_resting(tables)
+    attended, minimum = resting["attention"], resting[MINIMUM]
+    numbers = {CHANCE: more_lead_than_chance("attention", rows, level), LEADS: lead_taken("attention", rows, level)}
+    judged = {claim: decide(number, CLAIMS[claim].threshold) for claim, number in numbers.items()}
+    better = numbers[CHANCE]
+    return {
+        "texts": len(tables[MINIMUM]),
+        "resting": len(minimum),
+        "found": single_decisions(judged, len(minimum), len(tables[MINIMUM])),
+        "beats_chance": better.value if better else float("nan"),
+        "lead_taken": attended["lead_taken"].mean(),
+        "median_fraction": attended["fraction"].median(),
+        "median_minimum": minimum["fraction"].median(),
+    }
+
+
+def erasure_words(flips: pd.DataFrame, summary: pd.DataFrame, unit: str) -> str:
+    """How much goes by attention and how much must, in plain words."""
+    minimum = flips[(flips["ranking"] == MINIMUM) & (flips["units"] > 1)]
+    if minimum.empty:
+        return f"No test text has two {unit} or more: there is nothing to erase."
+    resting = minimum.loc[rests_on_a_part(minimum), "instance"]
+    if resting.empty:
+        return f"No decision rests on a part of its {unit}: they flip only when everything is erased, or never."
+    rows = summary.set_index("ranking")
+    most, least = (float(rows["median_fraction"][name]) for name in ("attention", MINIMUM))
+    attended = flips[(flips["ranking"] == "attention") & flips["instance"].isin(resting)]
+    missed = int((attended["erased"].isna() | (attended["erased"] == attended["units"])).sum())
+    never = f" Along attention {missed:,} of these flip only when everything is erased, or never." if missed else ""
+    firm = len(minimum) - len(resting)
+    others = f" {counted(firm, 'other decision')} can be flipped by nothing less than all." if firm else ""
+    return (
+        f"Erased from the largest attention weight on, {most:.1%} of a text's {unit} must go before the decision "
+        f"flips; provably {least:.1%} are enough (medians over {counted(len(resting), 'text')}).{never}{others}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

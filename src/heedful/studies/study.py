@@ -1,56 +1,38 @@
-"""A paper's study as a value, and the one function that runs any study.
-
-A study declares measures (tables made of runs), tables (made of measures, beside the paper's), figures (drawn from
-measures) and scopes (what claims are judged on). What is asked for decides which runs are needed; what is finished is
-never computed twice. A study directory holds
-
-    tables/     every table as CSV, Parquet and LaTeX, what is shown also as Markdown, the verdicts among them
-    figures/    each figure as SVG, PDF and PNG
-    figures.md  the figures with what to see in them
-    study.html  all of it on one page
+"""A paper's study as a value: measures (tables made of runs), tables (made of measures, beside the paper's), figures
+(drawn from measures) and scopes (what claims are judged on), all declared. What is asked for decides which runs are
+needed; what is finished is never computed twice (`heedful.studies.reproduce`).
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from heedful.analysis.flips import in_front
-from heedful.claims import CLAIMS, judge
 from heedful.config import RunSettings
-from heedful.errors import ConfigError, HeedfulError, UnknownName
-from heedful.figures.picture import Figure, Picture
-from heedful.files import write_text
-from heedful.notebook import counted
-from heedful.pipeline import Run, environment
-from heedful.report.exports import as_markdown, save_tables
-from heedful.report.html import write_html
-from heedful.report.page import Judged, Page, PageTable, Section
-from heedful.report.payload import payload
-from heedful.report.timeline import timeline
-from heedful.store import Store
+from heedful.errors import ConfigError, UnknownName
+from heedful.figures.picture import Figure
+from heedful.pipeline import Run
+from heedful.report.page import PageTable
 from heedful.studies.measures import what_it_is
-from heedful.sweep.loop import Failure, SweepEvent, sweep
-from heedful.sweep.plan import Plan
-from heedful.text.datasets import DATASETS, find_dataset
+from heedful.sweep.loop import SweepEvent
+from heedful.text.recipes import DATASETS, find_dataset
 
-STUDIES: Mapping[str, str] = {
-    "sun2020": "heedful.studies.sun2020.study",
-    "serrano2019": "heedful.studies.serrano2019.study",
-}
-"""Every study, and the module whose STUDY it is."""
+STUDIES = ("sun2020", "serrano2019")
+"""Every study: the package of that name has it as its STUDY."""
 
 SYNTHETIC = "synthetic"
 """What tables call the data of trainings on made corpora."""
 
-MOST_NOTICES = 10
-
 T = TypeVar("T")
 Part = TypeVar("Part", "Table", "StudyFigure")
 Frames = Mapping[str, pd.DataFrame]
+Make = Callable[[pd.DataFrame], pd.DataFrame]
+Words = Callable[[pd.DataFrame], str]
 Watch = Callable[[SweepEvent], None]
 
 
@@ -108,6 +90,10 @@ class Material:
         """A table of every run, with the columns that tell it apart in front."""
         return pd.concat([in_front(trial.columns, table(trial, run)) for trial, run in self.runs], ignore_index=True)
 
+    def of_traces(self, measure: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+        """A table of the trace of every run, below each other; the run's seed draws what is drawn."""
+        return self.below_each_other(lambda trial, run: measure(run.trace(), seed=trial.settings.training.seed))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
@@ -121,15 +107,46 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of a study: which measures it is made of, the files it becomes, and what a page shows of these."""
+    """A table of a study: the files it becomes, and what a page shows of the first of them."""
 
     name: str
     """What asks for it."""
-    needs: tuple[str, ...]
-    make: Callable[[Frames], Frames]
-    show: Callable[[Frames], PageTable] | None = None
+    files: Mapping[str, tuple[str, Make]]
+    """By their names: the measure that each is made of, and how."""
+    printed: Make | None = None
+    """How the paper arranges the first, which is a further file."""
+    cells: Make | None = None
+    """How a page shows that arrangement or, where there is none, the first file; None: as it is."""
+    title: str = ""
+    """None of it is shown without a title."""
+    note: str | Words = ""
+    lead: Words | None = None
     comes_with: tuple[str, ...] = ()
     """The parts, figures or claims, that it comes along with; such a table is not asked for by itself."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(measure for measure, _ in self.files.values()))
+
+    def make(self, measured: Frames) -> dict[str, pd.DataFrame]:
+        """Its files."""
+        files = {name: make(measured[measure]) for name, (measure, make) in self.files.items()}
+        first = next(iter(files))
+        return {**files, f"{first}-as-printed": self.printed(files[first])} if self.printed else files
+
+    def show(self, files: Frames) -> PageTable:
+        """What a page shows of its files."""
+        name = next(iter(self.files))
+        data = files[name]
+        cells = files[f"{name}-as-printed"] if self.printed else data
+        return PageTable(
+            name=name,
+            title=self.title,
+            cells=self.cells(cells) if self.cells else cells,
+            data=data,
+            note=self.note if isinstance(self.note, str) else self.note(data),
+            lead=self.lead(data) if self.lead else "",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +160,12 @@ class StudyFigure(Figure):
 class Scope:
     """What claims are judged on together: a data set, all of them, made data."""
 
-    title: str
     tables: Mapping[str, str]
     """What claims call a table, and the measure that it is."""
     dataset: str | None = None
     """Whose rows count; None: all."""
+    title: str = ""
+    """Of a data set what the paper calls it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +176,8 @@ class Study:
     title: str
     models: Mapping[str, Mapping[str, Any]]
     """By the paper's names, as changes of settings."""
+    names: Mapping[str, str]
+    """What the paper calls its data sets."""
     whole: Selection
     quick: Selection
     cost: Callable[[RunSettings], Any]
@@ -187,9 +207,7 @@ class Study:
     def with_data(self, parts: Iterable[Part], selection: Selection) -> list[Part]:
         """Those figures, or tables, that need no other data than those selected."""
         at_hand = {*selection.datasets, *([SYNTHETIC] if selection.synthetic else [])}
-        needed = {
-            name: {trial.dataset for trial in measure.trials} for name, measure in self.measures(selection).items()
-        }
+        needed = {name: {trial.dataset for trial in one.trials} for name, one in self.measures(selection).items()}
         return [part for part in parts if all(needed[need] <= at_hand for need in part.needs)]
 
 
@@ -201,7 +219,9 @@ def _named(kind: str, name: str, known: Mapping[str, T]) -> T:
 
 def find_study(name: str) -> Study:
     """A study by its name."""
-    study: Study = importlib.import_module(_named("paper", name, STUDIES)).STUDY
+    if name not in STUDIES:
+        raise UnknownName("paper", name, STUDIES)
+    study: Study = importlib.import_module(f"heedful.studies.{name}").STUDY
     return study
 
 
@@ -217,9 +237,8 @@ class Wanted:
     def measures(self, study: Study) -> list[str]:
         """The measures that the parts are made of."""
         scopes = study.scopes(self.selection) if self.claims else ()
-        of_parts = [*(table.needs for table in self.tables), *(figure.needs for figure in self.figures)]
-        needs = [*of_parts, *(tuple(scope.tables.values()) for scope in scopes)]
-        return list(dict.fromkeys(name for names in needs for name in names))
+        parts = [*(table.needs for table in self.tables), *(figure.needs for figure in self.figures)]
+        return list(dict.fromkeys(chain(*parts, *(scope.tables.values() for scope in scopes))))
 
 
 def want(
@@ -235,47 +254,33 @@ def want(
     seeds: int | None = None,
 ) -> Wanted:
     """What is asked for; all tables, figures (`all` are those that the selection allows) and claims if nothing is."""
-    selection = _select(study, quick, datasets, models, scales, seeds)
+    given = {"datasets": datasets, "models": models, "scales": scales}
+    selection = _select(study, quick, {name: tuple(value) for name, value in given.items() if value is not None}, seeds)
     everything = not tables and not figures and not claims
-    names = ["all"] if everything else figures
-    drawn = dict.fromkeys(
-        one for name in names for one in (study.drawable(selection) if name == "all" else [_written(name)])
-    )
-    chosen = tuple(study.figure(name) for name in drawn)
+    drawn = ["all"] if everything else figures
+    names = chain.from_iterable(study.drawable(selection) if one == "all" else [_written(one)] for one in drawn)
+    chosen = tuple(study.figure(name) for name in dict.fromkeys(names))
     for figure in chosen:
         _refuse_other_models(figure, selection)
-    parts = {*(["claims"] if claims or everything else []), *(["figures"] if chosen else [])}
     asked = [one for one in study.tables if not one.comes_with] if everything else [study.table(one) for one in tables]
-    if chosen and not asked and "claims" not in parts:
-        selection = _narrowed(selection, chosen)
+    judged = claims or everything
+    if chosen and not asked and not judged:  # only the models that these figures show
+        shown = {model for figure in chosen for model in figure.models or selection.models}
+        selection = replace(selection, models=tuple(model for model in selection.models if model in shown))
+    parts = {*(["claims"] if judged else []), *(["figures"] if chosen else [])}
     along = study.with_data([one for one in study.tables if parts & set(one.comes_with)], selection)
-    return Wanted(selection=selection, tables=(*asked, *along), figures=chosen, claims="claims" in parts)
+    return Wanted(selection=selection, tables=(*asked, *along), figures=chosen, claims=judged)
 
 
-def _narrowed(selection: Selection, figures: Sequence[StudyFigure]) -> Selection:
-    """With the models that these figures show, and no others."""
-    shown = {model for figure in figures for model in figure.models or selection.models}
-    return replace(selection, models=tuple(model for model in selection.models if model in shown))
-
-
-def _select(
-    study: Study,
-    quick: bool,
-    datasets: Sequence[str] | None,
-    models: Sequence[str] | None,
-    scales: Sequence[float] | None,
-    seeds: int | None,
-) -> Selection:
+def _select(study: Study, quick: bool, given: Mapping[str, tuple[Any, ...]], seeds: int | None) -> Selection:
     base = study.quick if quick else study.whole
-    for model in models or ():
+    for model in given.get("models", ()):
         _named("model", model, study.models)
-    if scales is not None and not base.scales:
+    if "scales" in given and not base.scales:
         varied = ", ".join(name for name in STUDIES if find_study(name).whole.scales)
         raise ConfigError(f"--scales is of {varied}: the models of {study.name} do not vary λ.")
-    given = {"datasets": datasets, "models": models, "scales": scales}
-    changes: dict[str, Any] = {name: tuple(value) for name, value in given.items() if value is not None}
-    changes |= {} if seeds is None else {"seeds": seeds}
-    return replace(base, **changes, synthetic=base.synthetic and datasets is None)
+    changes: dict[str, Any] = {**given, **({} if seeds is None else {"seeds": seeds})}
+    return replace(base, **changes, synthetic=base.synthetic and "datasets" not in given)
 
 
 def _written(figure: str) -> str:
@@ -289,233 +294,3 @@ def _refuse_other_models(figure: StudyFigure, selection: Selection) -> None:
             f"Figure {figure.name} shows {', '.join(figure.models)}, and of models there is only "
             f"{', '.join(selection.models)}. Take one of them in, or ask for figures that show other models."
         )
-
-
-class Measured(Mapping[str, pd.DataFrame]):
-    """The measures of a study that there are runs for, each made when it is first asked for."""
-
-    def __init__(
-        self,
-        measures: Mapping[str, Measure],
-        selection: Selection,
-        runs: Mapping[RunSettings, Run],
-        watch: Watch | None = None,
-    ) -> None:
-        self._selection, self._runs, self._watch = selection, runs, watch
-        self._possible = {name: one for name, one in measures.items() if self._can_be_made(one)}
-        self._made: dict[str, pd.DataFrame] = {}
-
-    def _can_be_made(self, measure: Measure) -> bool:
-        finished = len(self._finished(measure))
-        return finished == len(measure.trials) or (finished > 0 and not measure.needs_all)
-
-    def _finished(self, measure: Measure) -> list[tuple[Trial, Run]]:
-        return [(one, self._runs[one.settings]) for one in measure.trials if one.settings in self._runs]
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        measure = self._possible[name]
-        if name not in self._made:
-            material = Material(selection=self._selection, runs=self._finished(measure), watch=self._watch)
-            self._made[name] = measure.make(material)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._possible)
-
-    def __len__(self) -> int:
-        return len(self._possible)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._possible
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reproduced:
-    """A finished study: its page, its tables by the names of their files, what is missing and what failed."""
-
-    page: Page
-    out: Path
-    tables: Frames
-    missing: tuple[str, ...] = ()
-    """Figures that could not be drawn because runs failed."""
-    failures: tuple[Failure, ...] = ()
-
-    def summary(self) -> dict[str, Any]:
-        """The study as plain data: that of the page, where the figures are, and what is not there."""
-        return {
-            **payload(self.page),
-            "figures": {one.name: str(self.out / "figures" / f"{one.stem}.svg") for one in self.page.pictures()},
-            "missing_figures": list(self.missing),
-            "failed": [failure.payload() for failure in self.failures],
-        }
-
-
-def reproduce(
-    study: Study,
-    wanted: Wanted,
-    store: Store,
-    out: Path,
-    *,
-    on: str = "local",
-    workers: int | None = None,
-    watch: Watch | None = None,
-) -> Reproduced:
-    """Run what is missing and write the study directory. What is finished is never computed twice."""
-    measures = study.measures(wanted.selection)
-    settings = dict.fromkeys(trial.settings for name in wanted.measures(study) for trial in measures[name].trials)
-    runs: dict[RunSettings, Run] = {}
-    failures: tuple[Failure, ...] = ()
-    if settings:
-        plan = Plan(name=study.name, runs=tuple(sorted(settings, key=study.cost, reverse=True)))
-        done = sweep(plan, store, on=on, workers=workers, watch=watch)
-        if done.runs.empty:
-            raise HeedfulError(f"No run of the study could be computed: {done.failures[0].message}")
-        runs, failures = (
-            {one.settings: one for one in (Run(store.root / name) for name in done.runs["run"])},
-            done.failures,
-        )
-    return tabulate(study, wanted, runs, out, failures=failures, watch=watch)
-
-
-def tabulate(
-    study: Study,
-    wanted: Wanted,
-    runs: Mapping[RunSettings, Run],
-    out: Path,
-    *,
-    failures: Sequence[Failure] = (),
-    watch: Watch | None = None,
-) -> Reproduced:
-    """Tables, figures, verdicts and page from finished runs."""
-    measured = Measured(study.measures(wanted.selection), wanted.selection, runs, watch)
-    files, shown = _tables(wanted, measured)
-    judged = _judged(study, wanted.selection, measured) if wanted.claims else []
-    drawn = {one.name: _picture(one, measured, wanted.selection) for one in wanted.figures}
-    pictures = [picture for picture in drawn.values() if picture]
-    missing = tuple(name for name, picture in drawn.items() if picture is None)
-    page = Page(
-        title=study.title,
-        headline=_headline(judged, shown, pictures),
-        sections=list(_sections(study, wanted, measured, judged, shown, pictures)),
-        notices=[*_notices(study, wanted, failures, missing), *_said_of(files)],
-        facts={"Models": {name: _choices(study, name) for name in study.models}, "Versions": environment()},
-        places={"page": out / "study.html"},
-    )
-    done = Reproduced(page=page, out=out, tables=files, missing=missing, failures=tuple(failures))
-    _write(study, done, shown)
-    return done
-
-
-def _tables(wanted: Wanted, measured: Measured) -> tuple[dict[str, pd.DataFrame], list[PageTable]]:
-    """The files of the tables that can be made, and what the page shows of them."""
-    files: dict[str, pd.DataFrame] = {}
-    shown = []
-    for table in wanted.tables:
-        if all(need in measured for need in table.needs):
-            made = table.make(measured)
-            files |= made
-            shown += [table.show(made)] if table.show else []
-    return files, shown
-
-
-def _judged(study: Study, selection: Selection, measured: Measured) -> list[Judged]:
-    """The verdicts of every scope that has rows: all claims of the study that its tables allow."""
-    judged = []
-    for scope in study.scopes(selection):
-        tables = {name: measured[measure] for name, measure in scope.tables.items() if measure in measured}
-        rows = {name: _rows(table, "dataset", scope.dataset) for name, table in tables.items()}
-        present = {name: table for name, table in rows.items() if len(table)}
-        names = tuple(name for name in study.claims if CLAIMS[name].table in present)
-        judged += [Judged(dataset=scope.title, verdicts=judge(names, present))] if names else []
-    return judged
-
-
-def _rows(table: pd.DataFrame, column: str, value: str | None) -> pd.DataFrame:
-    return table if value is None or column not in table else table[table[column] == value]
-
-
-def _picture(figure: StudyFigure, measured: Measured, selection: Selection) -> Picture | None:
-    """The figure drawn from the rows of its models; None where there are none."""
-    if not figure.possible(measured):
-        return None
-    models = [model for model in figure.models if model in selection.models]
-    tables = {need: measured[need] for need in figure.needs}
-    if figure.models:
-        tables = {name: table[table["model"].isin(models)] for name, table in tables.items()}
-    if any(table.empty for table in tables.values()):
-        return None
-    return figure.picture(tables, stem=f"figure-{figure.name}")
-
-
-def _headline(judged: Sequence[Judged], shown: Sequence[PageTable], pictures: Sequence[Picture]) -> str:
-    """How many verdicts hold, or else what a table comes to, or how many figures there are."""
-    verdicts = [verdict.decision for one in judged for verdict in one.verdicts]
-    if verdicts:
-        yes, no, open_ones = (verdicts.count(decision) for decision in ("yes", "no", "not shown"))
-        return f"Of {len(verdicts)} claims {yes} are shown (yes), {no} refuted (no), {open_ones} not shown."
-    leads = [table.lead for table in shown if table.lead]
-    return leads[0] if leads else f"{counted(len(shown), 'table')}, {counted(len(pictures), 'figure')}."
-
-
-def _sections(
-    study: Study,
-    wanted: Wanted,
-    measured: Measured,
-    judged: Sequence[Judged],
-    shown: Sequence[PageTable],
-    pictures: Sequence[Picture],
-) -> Iterator[Section]:
-    if judged:
-        yield Section(name="verdicts", title="Verdicts", judged=judged)
-    if shown:
-        yield Section(name="tables", title="Tables", tables=shown)
-    name, title = study.timeline or ("", "")
-    if name in wanted.measures(study) and name in measured:
-        lead = "Move the slider, or let the training play."
-        moving = timeline(measured[name], name="training-time", title=title)
-        yield Section(
-            name="training", title="Attention over training time", lead=lead, timeline=moving, on_terminal=False
-        )
-    if pictures:
-        lead = f"{counted(len(pictures), 'figure')}, each as SVG, PDF and PNG."
-        yield Section(name="figures", title="Figures", lead=lead, pictures=pictures)
-
-
-def _notices(study: Study, wanted: Wanted, failures: Sequence[Failure], missing: Sequence[str]) -> list[str]:
-    """What is quick, what failed and what is not drawn."""
-    quick = [study.about_quick] if wanted.selection.quick and study.about_quick else []
-    failed = [f"A run failed: {failure.message}" for failure in failures[:MOST_NOTICES]]
-    return [*quick, *failed, *(f"Figure {name} is not drawn: it needs runs that failed." for name in missing)]
-
-
-def _said_of(files: Frames) -> list[str]:
-    """What tables have to say of what they lack."""
-    return [str(said) for table in files.values() for said in table.attrs.get("notices", [])]
-
-
-def _choices(study: Study, model: str) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in study.models[model].items()) or "the defaults"
-
-
-def _write(study: Study, done: Reproduced, shown: Sequence[PageTable]) -> None:
-    """Every table that has rows, the verdicts, the figures with their index, and the page."""
-    rows = [{"dataset": dataset, **verdict.row()} for dataset, verdict in done.page.verdicts()]
-    tables = {**done.tables, "verdicts": pd.DataFrame(rows)}
-    save_tables({name: table for name, table in tables.items() if len(table)}, done.out / "tables")
-    for table in shown:
-        write_text(done.out / "tables" / f"{table.name}.md", as_markdown(table.cells, table.note))
-    pictures = list(done.page.pictures())
-    for picture in pictures:
-        picture.save(done.out / "figures")
-    if pictures:
-        write_text(done.out / "figures.md", figure_index(study, pictures))
-    write_html(done.page, done.page.places["page"])
-
-
-def figure_index(study: Study, pictures: Iterable[Picture]) -> str:
-    """A page of documentation that shows every figure with one sentence of what to see."""
-    parts = [f"# Figures of {study.title.split(',')[0]}", study.about_figures]
-    for one in pictures:
-        image = f"![{one.title}](figures/{one.stem}.png)"
-        parts.append(f"## {one.title}\n\n{one.caption}\n\n*What to see:* {one.see}\n\n{image}")
-    return "\n\n".join(parts) + "\n"

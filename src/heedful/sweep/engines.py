@@ -1,29 +1,115 @@
-"""Where jobs run: processes of this machine, or a Ray cluster. The same jobs give the same results on both.
+"""Jobs, and where they run: processes of this machine, or a Ray cluster. The same jobs give the same results on both.
 
-An engine is a context. `run` takes jobs and yields what happens to them, in the order in which it happens; a worker
-that dies is a failed job, never the end of the others.
+Jobs and outcomes are plain values that cross processes and machines as JSON. An engine is a context that does `workers`
+jobs at once. `run` takes jobs and yields what happens to them, in the order in which it happens; every job ends, and a
+worker that dies is a failed job, never the end of the others. `resize` changes how many it does from now on.
+
+As a process of its own this module is a worker: it reads jobs from stdin and answers on stdout. It lives no longer than
+the process that started it: when stdin ends, whatever it is doing, it is gone.
 """
 
+import functools
 import importlib
 import os
-import selectors
+import queue
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 
-from heedful.errors import ConfigError, InputError, UnknownName
-from heedful.sweep.worker import Job, Outcome, perform
+from pydantic import Field
 
-RETRIES = 3
-"""How often Ray repeats a task whose worker or node died."""
+from heedful.config import RunSettings, Settings
+from heedful.errors import ConfigError, HeedfulError, InputError, StoreBusy, UnknownName
+from heedful.store import CORPUS, Store
 
+if TYPE_CHECKING:
+    from heedful.text.corpus import Corpus
+
+RETRIES = 3  # how often Ray repeats a task whose worker or node died
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+CORPORA_AT_ONCE = 4  # mapped corpora that a worker keeps open; each costs its vocabulary, not its text
+
+
+def _environment() -> dict[str, str]:
+    """What decides where named corpora lie; a worker on another machine has its own environment."""
+    return {name: str(Path(os.environ[name]).absolute()) for name in ("HEEDFUL_DATA",) if name in os.environ}
+
+
+class Job(Settings):
+    """One thing to do: cache the corpus of some settings, or compute their run."""
+
+    action: Literal["corpus", "run"]
+    settings: RunSettings
+    store: str
+    digest: str = ""
+    corpus: str = ""  # the key of the cached corpus, for a run
+    folder: str = Field(default_factory=os.getcwd)
+    environment: dict[str, str] = Field(default_factory=_environment)
+
+
+class Outcome(Settings):
+    """How a job ended: done, busy (another process computes this very run), or failed, with its error."""
+
+    status: Literal["done", "busy", "failed"]
+    kind: str = ""  # the class of the error
+    message: str = ""
+    details: str = ""  # where the error came from, for its maker
+    facts: dict[str, Any] | None = None  # of a corpus that was cached
+    found: bool = False  # whether another process had finished the run in the meantime
+    worker: str = ""  # the process or node that did it
+
+
+def perform(written: str) -> str:
+    """Do a job, and say how it ended, both as JSON; whatever goes wrong is an outcome, never an exception."""
+    try:
+        job = Job.model_validate_json(written)
+        os.environ.update(job.environment)  # see named corpora and relative paths as the process that made the job
+        if Path(job.folder).is_dir():
+            os.chdir(job.folder)
+        outcome = ACTIONS[job.action](job)
+    except StoreBusy as error:
+        outcome = Outcome(status="busy", kind="StoreBusy", message=str(error))
+    except Exception as error:
+        kind = type(error).__name__
+        said = (str(error) if isinstance(error, HeedfulError) else f"{kind}: {error}", traceback.format_exc())
+        message, details = (text.encode(errors="replace").decode() for text in said)  # JSON has no halves of characters
+        outcome = Outcome(status="failed", kind=kind, message=message, details=details)
+    return outcome.model_dump_json()
+
+
+def _cache_corpus(job: Job) -> Outcome:
+    from heedful.text.datasets import cache_corpus
+
+    return Outcome(status="done", facts=cache_corpus(job.settings.data, Store(job.store)).model_dump())
+
+
+def _compute_run(job: Job) -> Outcome:
+    from heedful.pipeline import run
+
+    store = Store(job.store)
+    done = run(job.settings, store, corpus=_corpus(store.place(CORPUS, job.corpus)), wait=False)
+    return Outcome(status="done", found=not done.new)
+
+
+@functools.lru_cache(maxsize=CORPORA_AT_ONCE)
+def _corpus(place: Path) -> "Corpus":
+    """A cached corpus, opened once per process: its content never changes under its key."""
+    from heedful.text.datasets import open_corpus
+
+    return open_corpus(place)
+
+
+ACTIONS: Mapping[str, Callable[[Job], Outcome]] = {"corpus": _cache_corpus, "run": _compute_run}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,32 +128,6 @@ class Ended:
 
 
 Event = Started | Ended
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """Something that does jobs."""
-
-    workers: int
-    """How many jobs it does at once."""
-
-    def __enter__(self) -> "Engine": ...
-    def __exit__(self, *_error: object) -> None: ...
-
-    def resize(self, workers: int) -> None:
-        """Do at most so many jobs at once from now on."""
-
-    def run(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        """Do the jobs; every one of them ends."""
-
-
-def make_engine(name: str, workers: int) -> Engine:
-    """`local`, `ray` (the cluster at hand, or one that is started here) or `ray://host:port`."""
-    if name == "local":
-        return LocalEngine(workers)
-    if name == "ray" or name.startswith("ray://"):
-        return RayEngine(None if name == "ray" else name)
-    raise UnknownName("engine", name, ("local", "ray", "ray://host:port"))
 
 
 class LocalEngine:
@@ -103,7 +163,8 @@ class LocalEngine:
                     job = waiting.popleft()
                     process.give(job)
                     yield Started(job=job)
-            for process in _answering([process for process in self._pool if process.job]):
+            ready = wait([process.answers for process in self._pool if process.job])
+            for process in [process for process in self._pool if process.answers in ready]:
                 job, outcome = process.take()
                 if process.dead:
                     self._pool.remove(process)
@@ -122,7 +183,7 @@ class _Process:
         here = str(Path(__file__).parents[2])  # workers import the very package that runs here
         search_path = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "heedful.sweep.worker"],
+            [sys.executable, "-m", "heedful.sweep.engines"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -166,14 +227,6 @@ class _Process:
                 stream.close()  # type: ignore[union-attr]
 
 
-def _answering(processes: Sequence[_Process]) -> list[_Process]:
-    """Wait for the first answers."""
-    with selectors.DefaultSelector() as selector:
-        for process in processes:
-            selector.register(process.answers, selectors.EVENT_READ, process)
-        return [key.data for key, _ in selector.select()]
-
-
 class RayEngine:
     """Tasks of a Ray cluster, repeated when their node dies. The store must lie where every node sees it."""
 
@@ -201,7 +254,9 @@ class RayEngine:
         """Ray places tasks itself."""
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        waiting = {self._task(job).remote(job.model_dump_json()): job for job in jobs}
+        repeated = functools.partial(self._ray.remote, max_retries=RETRIES, scheduling_strategy="SPREAD")
+        tasks = [repeated(num_cpus=job.settings.training.threads)(_perform_on_ray) for job in jobs]
+        waiting = {task.remote(job.model_dump_json()): job for task, job in zip(tasks, jobs, strict=True)}
         started = 0
         try:
             while waiting:
@@ -213,10 +268,6 @@ class RayEngine:
         finally:  # the sweep was stopped: nobody will ask for these
             for reference in waiting:
                 self._ray.cancel(reference, force=True)
-
-    def _task(self, job: Job) -> Any:
-        options = {"max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
-        return self._ray.remote(num_cpus=job.settings.training.threads, **options)(_perform_on_ray)
 
     def _outcome(self, reference: Any) -> Outcome:
         try:
@@ -236,3 +287,49 @@ def _import_ray() -> Any:
         return importlib.import_module("ray")
     except ImportError as error:
         raise InputError("Sweeps on Ray need Ray: `pip install 'heedful[ray]'`.") from error
+
+
+Engine = LocalEngine | RayEngine
+
+
+def make_engine(name: str, workers: int) -> Engine:
+    """`local`, `ray` (the cluster at hand, or one that is started here) or `ray://host:port`."""
+    if name == "local":
+        return LocalEngine(workers)
+    if name == "ray" or name.startswith("ray://"):
+        return RayEngine(None if name == "ray" else name)
+    raise UnknownName("engine", name, ("local", "ray", "ray://host:port"))
+
+
+def main() -> None:
+    """Serve jobs until stdin ends. One line of JSON each way."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started us; it will end us
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a library prints does not mix with the answers
+    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
+    _warm_up()
+    while True:
+        answer = perform(jobs.get())
+        with suppress(BrokenPipeError):
+            print(answer, file=answers, flush=True)
+
+
+def _listen(jobs: "queue.SimpleQueue[str]") -> None:
+    for line in sys.stdin:
+        jobs.put(line)
+    os._exit(0)  # not sys.exit: the main thread may be training
+
+
+def _warm_up() -> None:
+    """Load what is heavy while the first job is thought about; torch loads half of itself with the first optimiser."""
+    import torch
+
+    import heedful.pipeline  # noqa: F401
+
+    torch.set_num_threads(1)
+    torch.optim.SGD([torch.zeros(1, requires_grad=True)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,29 +1,37 @@
-"""`sweep`: run what is missing of a plan, survive what goes wrong, and collect one table. The loop emits events."""
+"""`sweep`: run what is missing of a plan, survive what goes wrong, and collect one table. The loop emits events.
 
+As many workers as fit by cores and memory; how long runs may take is told by finished ones that are alike.
+"""
+
+import os
+import statistics
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.config import DataSettings, RunSettings
 from heedful.errors import StoreError
 from heedful.store import PREFIX, Store, read_manifest
-from heedful.sweep.engines import Ended, Engine, Started, make_engine
+from heedful.sweep.engines import Ended, Engine, Job, Outcome, Started, make_engine
 from heedful.sweep.plan import Plan
-from heedful.sweep.resources import BASE_BYTES, available_bytes, cores, fitting_workers, seconds_left, worker_bytes
-from heedful.sweep.worker import Job, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
 
-POLL_SECONDS = 0.5
-"""How often runs that other processes compute are looked at."""
+POLL_SECONDS = 0.5  # how often runs that other processes compute are looked at
+UNREAD = "unread"  # stands for the fingerprint of a corpus that could not be read, in the record of its failed runs
+BASE_BYTES = 500 * 2**20  # a worker that has loaded its libraries, before any model
 
-UNREAD = "unread"
-"""Stands for the fingerprint of a corpus that could not be read, in the record of its failed runs."""
+COPIES = 12
+"""4-byte copies of the embedding table at the worst moment: parameters, dense gradient, two moments of Adam, the best
+epoch's, a checkpoint being written, the float64 copy that is traced, and tables. It errs on the large side."""
 
-Corpora = Mapping[DataSettings, Mapping[str, Any]]
-"""The facts of every corpus that could be read."""
+BYTES_PER_TRACED_UNIT = 250
+"""Scores for a handful of classes, the weight and the word itself of each token that is traced."""
+
+Corpora = Mapping[DataSettings, Mapping[str, Any]]  # the facts of every corpus that could be read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +39,9 @@ class Planned:
     """It is known what there is to do."""
 
     total: int
-    found: int
-    """Runs that were finished before."""
+    found: int  # runs that were finished before
     workers: int
-    seconds: float | None
-    """How long the rest may take, by the runs in the store; None when they say nothing of it."""
+    seconds: float | None  # how long the rest may take, by the runs in the store; None when they say nothing of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +82,7 @@ class Sweep:
 
     runs: "pd.DataFrame"
     summary: "pd.DataFrame"
-    found: int
-    """Runs that had been finished before, or by others in the meantime."""
+    found: int  # runs that had been finished before, or by others in the meantime
     computed: Mapping[str, str]
     """The digests of the runs that this sweep computed, with the process or node that did it."""
     failures: tuple[Failure, ...]
@@ -95,7 +100,7 @@ def sweep(
     ended: list[Ended] = []
     with make_engine(on, workers or _first_guess(plan)) as engine:
         corpora, unreadable = _cache_corpora(plan, store, engine)
-        jobs = [_job(settings, store, corpora[settings.data]) for settings in plan.runs if settings.data in corpora]
+        jobs = [_job(run, store, corpora[run.data]) for run in plan.runs if run.data in corpora]
         index = store.index()
         missing = [job for job in jobs if job.digest[:PREFIX] not in index]
         if missing and workers is None:
@@ -121,10 +126,10 @@ def _finished_runs(plan: Plan, store: Store) -> set[RunSettings]:
     """The runs of a plan that the store holds; reads a corpus only where a run on it is finished."""
     defaults = DataSettings().model_dump(mode="json")  # of settings that were not there when a run was computed
     known = [defaults | manifest["settings"]["data"] for _, manifest in store.manifests()]
-    seen = [data for data in _distinct_data(plan) if data.model_dump(mode="json") in known]
+    seen = [data for data in plan.data if data.model_dump(mode="json") in known]
     if not seen:
         return set()
-    from heedful.text.cache import corpus_facts
+    from heedful.text.datasets import corpus_facts
 
     prints = {data: corpus_facts(data, store).fingerprint for data in seen}
     index = store.index()
@@ -139,18 +144,12 @@ def _first_guess(plan: Plan) -> int:
 
 def _fitting(most: int, jobs: Sequence[Job], corpora: Corpora) -> int:
     """Workers that fit when each computes the largest of the runs."""
-    needed = max(_bytes_of(job.settings, corpora[job.settings.data]) for job in jobs)
-    return fitting_workers(min(most, len(jobs)), needed, available_bytes())
-
-
-def _bytes_of(settings: RunSettings, facts: Mapping[str, Any]) -> int:
-    """Contextual encoders are traced on the training split too, for the local scores of words."""
-    traced = facts["held_out_units" if settings.model.encoder in {"none", "affine"} else "units"]
-    return worker_bytes(settings, vocabulary=facts["vocabulary"], traced_units=traced)
-
-
-def _distinct_data(plan: Plan) -> list[DataSettings]:
-    return list(dict.fromkeys(run.data for run in plan.runs))
+    needed = []
+    for job in jobs:  # contextual encoders are traced on the training split too, for the local scores of words
+        facts = corpora[job.settings.data]
+        traced = facts["held_out_units" if job.settings.model.encoder in {"none", "affine"} else "units"]
+        needed.append(worker_bytes(job.settings, vocabulary=facts["vocabulary"], traced_units=traced))
+    return fitting_workers(min(most, len(jobs)), max(needed), available_bytes())
 
 
 def _cache_corpora(plan: Plan, store: Store, engine: Engine) -> tuple[Corpora, list[Ended]]:
@@ -158,7 +157,7 @@ def _cache_corpora(plan: Plan, store: Store, engine: Engine) -> tuple[Corpora, l
     place = str(store.root.absolute())
     corpora: dict[DataSettings, Mapping[str, Any]] = {}
     unreadable: list[Ended] = []
-    wanted = [Job(action="corpus", settings=RunSettings(data=data), store=place) for data in _distinct_data(plan)]
+    wanted = [Job(action="corpus", settings=RunSettings(data=data), store=place) for data in plan.data]
     for event in engine.run(wanted):
         if isinstance(event, Ended):
             data, facts = event.job.settings.data, event.outcome.facts
@@ -243,10 +242,72 @@ def _collect(plan: Plan, store: Store, jobs: Sequence[Job], ended: Sequence[Ende
 def _manifests(store: Store, digests: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """The names and manifests of runs, in the order of the plan."""
     index = store.index()
-    lost = [digest for digest in digests if digest not in index]
-    if lost:
+    if lost := [digest for digest in digests if digest not in index]:
         raise StoreError(
             f"Run {lost[0]} was finished, but is not in '{store.root}'. On a cluster every node must see the store "
             "under the same path; and a run must not be removed while a sweep goes on."
         )
     return [(index[digest].name, read_manifest(index[digest])) for digest in digests]
+
+
+def worker_bytes(settings: RunSettings, *, vocabulary: int, traced_units: int) -> int:
+    """Memory of a worker that computes this run. The corpus is mapped and shared, and not counted."""
+    return BASE_BYTES + COPIES * 4 * vocabulary * settings.model.embedding_size + BYTES_PER_TRACED_UNIT * traced_units
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_bytes() -> int | None:
+    """Memory that can be had without swapping, within the limit of the container; None where it cannot be known."""
+    return min((value for value in (_machine_bytes(), _container_bytes()) if value is not None), default=None)
+
+
+def fitting_workers(wanted: int, needed: int, available: int | None) -> int:
+    """As many as wanted and as fit in nine tenths of the memory; always one."""
+    return max(1, wanted if available is None else min(wanted, int(0.9 * available) // needed))
+
+
+def _machine_bytes() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def _container_bytes() -> int | None:
+    """What a control group still leaves; file pages can be dropped and count as free."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit = (folder / "memory.max").read_text().strip()
+        used = int((folder / "memory.current").read_text())
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
+        return None
+    return None if limit == "max" else int(limit) - used + int(stat.get("file", 0))
+
+
+def seconds_left(missing: Sequence[RunSettings], store: Store, workers: int) -> float | None:
+    """The sum over missing runs of their epochs times the median time of an epoch of like runs, by so many workers.
+    None where no finished run tells it."""
+    if not missing:
+        return 0.0
+    seconds: dict[tuple[Any, ...], list[float]] = {}
+    for _, manifest in store.manifests():
+        for traits in _traits(manifest["settings"]):
+            seconds.setdefault(traits, []).append(manifest["seconds"] / max(1, manifest["metrics"]["epochs"]))
+    if not seconds:
+        return None
+    medians = {traits: statistics.median(known) for traits, known in seconds.items()}
+    shared = [next(filter(medians.__contains__, _traits(run.model_dump(mode="json")))) for run in missing]
+    needed = (medians[traits] * run.training.epochs for traits, run in zip(shared, missing, strict=True))
+    return sum(needed) / min(workers, len(missing))
+
+
+def _traits(settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """What runs must share for the time of one to tell that of the other: the first that any finished run shares."""
+    own = (settings["data"]["source"], settings["model"]["encoder"], settings["training"]["batch_size"])
+    return [own[:count] for count in (3, 2, 1, 0)]

@@ -27,18 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.config import RunSettings, read_mapping
+from heedful.config import DataSettings, RunSettings, read_mapping
 from heedful.errors import ConfigError
 from heedful.store import flatten
 
 SEED = "training.seed"
-PARTS: Mapping[str, type | tuple[type, ...]] = {
-    "name": str,
-    "base": Mapping,
-    "grid": Mapping,
-    "runs": list,
-    "seeds": (int, list),
-}
+PARTS: Mapping[str, Any] = {"name": str, "base": Mapping, "grid": Mapping, "runs": list, "seeds": (int, list)}
 """The parts of a file, and what each is."""
 
 Changes = Mapping[str, Any]
@@ -68,15 +62,13 @@ class Plan:
         seeds: int | Sequence[int] | None = None,
         name: str = "sweep",
     ) -> "Plan":
-        """Each of `runs` with every point of the `grid` and every seed, all as changes of the base settings.
-
-        Changes have dotted names, such as {"model.score_scale": [1, 10]}. A number of seeds means 0, 1, 2 …
-        """
-        start = base or RunSettings()
-        axes = _lists(grid or {})
-        entries = [flatten(entry) for entry in runs] or [{}]
-        _refuse_overlap([*{name for entry in entries for name in entry}, *axes, *_seeds(seeds)])
-        axes |= _seeds(seeds)
+        """Each of `runs` with every point of the `grid` and every seed, all as changes of the base settings. Changes
+        have dotted names, such as {"model.score_scale": [1, 10]}. A number of seeds means 0, 1, 2 …"""
+        start, lists, entries = base or RunSettings(), _lists(grid or {}), [flatten(entry) for entry in runs] or [{}]
+        names = [*{name for entry in entries for name in entry}, *lists, *_seeds(seeds)]
+        if twice := sorted(name for name in set(names) if names.count(name) > 1):  # one of them would silently be lost
+            raise ConfigError(f"'{twice[0]}' is changed by two parts of the plan; name it in one of grid, runs, seeds.")
+        axes = lists | _seeds(seeds)
         points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         changed = (start.change({**entry, **point}) for entry, point in itertools.product(entries, points))
         return cls(name=name, runs=tuple(dict.fromkeys(changed)))
@@ -96,6 +88,10 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.runs)
+
+    @property
+    def data(self) -> tuple[DataSettings, ...]:
+        return tuple(dict.fromkeys(run.data for run in self.runs))
 
     @property
     def varied(self) -> tuple[str, ...]:
@@ -120,13 +116,6 @@ def _seeds(seeds: int | Sequence[int] | None) -> dict[str, Sequence[Any]]:
     if not numbers or isinstance(seeds, bool):
         raise ConfigError(f"Seeds are a number of 1 or more, or a list of numbers, not {seeds!r}.")
     return {SEED: numbers}
-
-
-def _refuse_overlap(names: Sequence[str]) -> None:
-    """A setting that two parts of a plan change would silently lose one of them."""
-    twice = sorted(name for name in set(names) if names.count(name) > 1)
-    if twice:
-        raise ConfigError(f"'{twice[0]}' is changed by two parts of the plan; name it in one of grid, runs, seeds.")
 
 
 def _check_parts(path: Path, content: Mapping[str, Any]) -> None:

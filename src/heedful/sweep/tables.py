@@ -18,10 +18,8 @@ COLUMNS = ("metric", "mean", "low", "high", "seeds")
 
 
 def table_of(manifests: Iterable[tuple[str, Mapping[str, Any]]], *, timed: bool = True) -> pd.DataFrame:
-    """Named manifests as one table: name, digest, settings and metrics under dotted names.
-
-    Times and versions, which differ from call to call, can be left out.
-    """
+    """Named manifests as one table: name, digest, settings and metrics under dotted names. Times and versions, which
+    differ from call to call, can be left out."""
     rows = [
         {
             "run": name,

@@ -29,14 +29,9 @@ SPLIT_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("test", "testing", "tst", "eval", "evaluation"), "test"),
 }
 
-NONE = "none"
-"""The split column of those who want none to be used; a column that is really called so is meant first."""
-
-SKIP = "skip"
-"""What a value means whose rows are left out."""
-
-MOST_VALUES, MOST_LETTERS = 5, 20
-"""So many values of so many letters are shown as they would be typed."""
+NONE = "none"  # the split column of those who want none to be used; a column that is really called so is meant first
+SKIP = "skip"  # what a value means whose rows are left out
+MOST_VALUES, MOST_LETTERS = 5, 20  # so many values of so many letters are shown as they would be typed
 
 SplitValues = str | Mapping[Any, str] | None
 """What the values of a split column mean: {"validate": "dev"}, or "dev=validate" as on the command line."""
@@ -44,17 +39,12 @@ SplitValues = str | Mapping[Any, str] | None
 _ANEW = "--split-column none (in Python split_column='none') draws all splits anew."
 
 
-def choose_column(
-    table: pd.DataFrame, given: str | None, what: str, *, taken: str | None = None
-) -> tuple[str, list[str]]:
-    """The column asked for, or the first of the usual names; and what must be said where others have such a name.
-
-    A column that is `taken` for something else is not recognised.
-    """
+def choose_column(table: pd.DataFrame, given: str | None, what: str, *, taken: str | None) -> tuple[str, list[str]]:
+    """The column asked for, or the first of the usual names; and what must be said where others have such a name. A
+    column that is `taken` for something else is not recognised."""
     if given is not None:
         return _checked(table, given), []
-    usual = _usual(table, what, {taken})
-    if not usual:
+    if not (usual := _usual(table, what, {taken})):
         raise DataError(
             f"No column looks like the {what}. Name it (--{what}-column, in Python {what}_column), or call it one of "
             f"{', '.join(USUAL[what])}. Columns: {_shortened(table.columns)}."
@@ -82,12 +72,8 @@ def _checked(table: pd.DataFrame, name: str) -> str:
 def _choice(whose: str, columns: Sequence[str], could: str, what: str) -> list[str]:
     """That the first of the columns is taken, where there are others."""
     first, *others = columns
-    if not others:
-        return []
-    return [
-        f"{whose} read from column '{first}'; {listed(others)} could {could} too. "
-        f"Choose with --{what}-column, in Python {what}_column."
-    ]
+    said = f"{whose} read from column '{first}'; {listed(others)} could {could} too. "
+    return [f"{said}Choose with --{what}-column, in Python {what}_column."] if others else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +81,8 @@ class SplitColumn:
     """The column that names the splits, and what its values mean."""
 
     name: str
-    told: Mapping[str, str]
-    """The meanings that were given, by the values as they were written."""
-    asked_for: bool = False
-    """Whether it was named, not recognised."""
+    told: Mapping[str, str]  # the meanings that were given, by the values as they were written
+    asked_for: bool = False  # whether it was named, not recognised
 
     def read(self, table: pd.DataFrame) -> "pd.Series[Any]":
         """What each row is: train, dev, test or skip; None where its value is not known."""
@@ -106,7 +90,6 @@ class SplitColumn:
         return _written(table[self.name]).map(lambda value: meanings.get(_plain(value))).astype(object)
 
     def skipped(self, table: pd.DataFrame) -> "pd.Series[bool]":
-        """The rows to be left out."""
         return self.read(table) == SKIP
 
     def read_checked(self, table: pd.DataFrame) -> list[str]:
@@ -121,17 +104,12 @@ class SplitColumn:
                 f"split was expected: {', '.join(SPLIT_NAMES)}. {self._way_out(held, trained)} Or {_ANEW}"
             )
         if not trained:
-            held_all = listed(distinct(table[self.name]))
-            raise DataError(
-                f"Column '{self.name}' names no training rows, only {held_all}. {_which(self.told)} Or {_ANEW}"
-            )
+            only = f"only {listed(distinct(table[self.name]))}"
+            raise DataError(f"Column '{self.name}' names no training rows, {only}. {_which(self.told)} Or {_ANEW}")
         return meant.tolist()
 
     def _way_out(self, held: list[str], trained: bool) -> str:
-        """How to say what a few values mean, with all that was given, as it is typed.
-
-        Values that nobody would type are left to the reader.
-        """
+        """How to say what a few values mean, as it is typed; values that nobody would type are left to the reader."""
         short = [value for value in held if len(value) <= MOST_LETTERS and value.isprintable()]
         if short != held or len(held) > (MOST_VALUES if trained else 1):
             return _which(self.told)
@@ -147,9 +125,7 @@ def choose_split_column(
     table: pd.DataFrame, given: str | None, values: SplitValues, *, taken: Collection[str]
 ) -> tuple[SplitColumn | None, list[str]]:
     """The column asked for, or one that is called like a split and names training rows; and what must be said of it.
-
-    None where all splits are to be drawn. Columns that are `taken` for text or label are not recognised.
-    """
+    None where all splits are to be drawn. Columns that are `taken` for text or label are not recognised."""
     parsed = parse_split_values(values)
     told = {value.strip(): split.strip() for split, value in _pairs(values)}
     name, notices = _recognised(table, told, taken) if given is None else (_asked_for(table, given), [])
@@ -161,11 +137,9 @@ def choose_split_column(
     if name is None:
         return None, notices
     held = distinct(table[name]) if told else []
-    absent = sorted(set(parsed) - set(map(_plain, held)))
-    if absent:  # a slip of the pen
-        raise DataError(
-            f"Split values are told that column '{name}' does not hold: {listed(absent)}. It holds {listed(held)}."
-        )
+    if absent := sorted(set(parsed) - set(map(_plain, held))):  # a slip of the pen
+        them = f"{listed(absent)}. It holds {listed(held)}."
+        raise DataError(f"Split values are told that column '{name}' does not hold: {them}")
     return SplitColumn(name=name, told=told, asked_for=given is not None), notices
 
 
@@ -173,16 +147,13 @@ def parse_split_values(given: SplitValues) -> dict[str, str]:
     """Value by value, in small letters, the split that it means, or skip."""
     parsed: dict[str, str] = {}
     for split, value in _pairs(given):
-        meaning = {**SPLIT_NAMES, SKIP: SKIP}.get(_plain(split))
-        if meaning is None:
+        if (meaning := {**SPLIT_NAMES, SKIP: SKIP}.get(_plain(split))) is None:
             raise DataError(
                 f"A value of the split column means train, dev, test or skip; '{value}' cannot mean '{split}'. "
                 "Write --split-values dev=validate, in Python split_values={'validate': 'dev'}."
             )
-        if parsed.setdefault(_plain(value), meaning) != meaning:
-            raise DataError(
-                f"The value '{value}' of the split column cannot mean both {parsed[_plain(value)]} and {split}."
-            )
+        if (known := parsed.setdefault(_plain(value), meaning)) != meaning:
+            raise DataError(f"The value '{value}' of the split column cannot mean both {known} and {split}.")
     return parsed
 
 
@@ -219,10 +190,8 @@ def _asked_for(table: pd.DataFrame, given: str) -> str | None:
 
 
 def _recognised(table: pd.DataFrame, told: Mapping[str, str], taken: Collection[str]) -> tuple[str | None, list[str]]:
-    """A column that is called like a split and names training rows; and what must be said of others.
-
-    Where values are told, the only column with such a name is meant, whatever it holds.
-    """
+    """A column that is called like a split and names training rows; and what must be said of others. Where values are
+    told, the only column with such a name is meant, whatever it holds."""
     called, meanings = _usual(table, "split", taken), _meanings(told)
     held = {column: distinct(table[_checked(table, column)]) for column in called}
     naming = [column for column in called if "train" in {meanings.get(_plain(value)) for value in held[column]}]
@@ -237,11 +206,9 @@ def _recognised(table: pd.DataFrame, told: Mapping[str, str], taken: Collection[
 def _which(told: Mapping[str, str]) -> str:
     """How to say what values mean that are too many, or too long, to be written here."""
     given = f"{shlex.quote(write_split_values(told))}," if told else ""
+    option = f"--split-values {given}train=VALUE,dev=VALUE,test=VALUE (skip=VALUE leaves rows out)"
     in_python = {**told, "VALUE": "train"}
-    return (
-        f"Say what they are with --split-values {given}train=VALUE,dev=VALUE,test=VALUE (skip=VALUE leaves rows out), "
-        f"in Python split_values={in_python}."
-    )
+    return f"Say what they are with {option}, in Python split_values={in_python}."
 
 
 def _written(values: "pd.Series[Any]") -> "pd.Series[Any]":

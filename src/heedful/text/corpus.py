@@ -16,9 +16,7 @@ from heedful.text.ragged import Batch, Sentences, lengths_of, offsets_of, positi
 from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary, sentence_starts
 
 SPLITS = ("train", "dev", "test")
-
-MOST_COLUMNS = 8
-"""Of a table in a notebook; what further classes hold is counted together."""
+MOST_COLUMNS = 8  # of a table in a notebook; what further classes hold is counted together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,19 +43,18 @@ class Split:
 
     def batch(self, rows: Int[Tensor, " rows"], *, sentences: bool = False) -> Batch:
         """These documents, in the order asked for; with their sentences for a hierarchical model."""
+        held = None
+        if sentences:
+            lengths = lengths_of(self.sentences.bounds)[positions_of(self.sentences.offsets, rows)]
+            offsets = offsets_of(lengths_of(self.sentences.offsets)[rows])
+            held = Sentences(bounds=offsets_of(lengths), offsets=offsets)
         return Batch(
             tokens=self.tokens.numbers[positions_of(self.offsets, rows)],
             offsets=offsets_of(self.lengths[rows]),
             labels=self.labels[rows],
             instances=rows,
-            sentences=self.sentences_of(rows) if sentences else None,
+            sentences=held,
         )
-
-    def sentences_of(self, rows: Int[Tensor, " rows"]) -> Sentences:
-        """How these documents, one after the other, are made of sentences."""
-        chosen = positions_of(self.sentences.offsets, rows)
-        lengths = lengths_of(self.sentences.bounds)[chosen]
-        return Sentences(bounds=offsets_of(lengths), offsets=offsets_of(lengths_of(self.sentences.offsets)[rows]))
 
     def spans(self, instance: int) -> Int[Tensor, "units 2"]:
         """[start, end) of each token of one document, in characters of its text."""
@@ -86,7 +83,6 @@ class Split:
 
     @cached_property
     def sentences(self) -> Sentences:
-        """The sentences of all documents."""
         starts = [sentence_starts(text, self.spans(row)) for row, text in enumerate(self.texts)]
         begins = [first + begin for first, begin in zip(starts, self.offsets[:-1], strict=True)]
         return Sentences(
@@ -165,8 +161,7 @@ def _row(split: Split, classes: int, columns: int) -> list[str]:
     """Texts in all, in each class (those beyond the last column together), and tokens per text."""
     counts = torch.bincount(split.labels, minlength=classes).tolist()
     texts = [len(split), *counts[: columns - 1], sum(counts[columns - 1 :])]
-    mean = len(split.tokens.numbers) / max(1, len(split))
-    return [*(f"{number:,}" for number in texts), f"{mean:.1f}"]
+    return [*(f"{number:,}" for number in texts), f"{len(split.tokens.numbers) / max(1, len(split)):.1f}"]
 
 
 Labelled = tuple[Sequence[str], Sequence[int]]
@@ -186,8 +181,7 @@ def build_corpus(
     if min_count < 1:
         raise DataError(f"The minimum count of a token is 1 or more, not {min_count}.")
     vocabulary = tokenizer.vocabulary(splits["train"][0], min_count=min_count)
-    said = list(notices)
-    made = {}
+    said, made = list(notices), {}
     for split in SPLITS:
         made[split], dropped = _encode(*splits[split], tokenizer, vocabulary)
         if dropped:
@@ -223,10 +217,8 @@ def with_min_count(corpus: Corpus, min_count: int) -> Corpus:
     return replace(corpus, **splits, vocabulary=Vocabulary(tuple(tokens)))
 
 
-def _encode(
-    texts: Sequence[str], labels: Sequence[int], tokenizer: Tokenizer, vocabulary: Vocabulary
-) -> tuple[Split, int]:
-    tokens = tokenizer.encode(texts, vocabulary)
+def _encode(texts: Sequence[str], labels: Sequence[int], cut: Tokenizer, vocabulary: Vocabulary) -> tuple[Split, int]:
+    tokens = cut.encode(texts, vocabulary)
     lengths = lengths_of(tokens.offsets)
     kept = lengths.nonzero().squeeze(1)
     numbers = torch.tensor(labels, dtype=torch.int64)
@@ -243,7 +235,6 @@ def _check_classes(name: str, train: Split, class_names: Sequence[str]) -> None:
             f"A classifier needs at least two classes in the training split; '{name}' has one: '{only}'. "
             "Check which column holds the labels."
         )
-    missing = sorted(set(range(len(class_names))) - set(present))
-    if missing:
+    if missing := sorted(set(range(len(class_names))) - set(present)):
         names = ", ".join(class_names[number] for number in missing)
         raise DataError(f"Every class must occur in the training split of '{name}'; missing: {names}.")

@@ -1,51 +1,44 @@
-"""Named corpora, and the one door to all data: `load_corpus`."""
+"""The one door to all data, `load_corpus`; and corpora kept in a store, mapped into memory instead of read.
 
+A corpus is tokenised once per store. Token numbers, places, offsets and labels are safetensors, texts are an Arrow
+file; both are mapped, so their pages are shared by all processes of a machine and loaded when they are touched: many
+workers, one copy. The fingerprint is kept beside them.
+"""
+
+import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import pandas as pd
+import pyarrow as pa
+from pydantic import BaseModel
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from heedful.config import DataSettings
 from heedful.errors import DataError, UnknownName
-from heedful.text import synthetic
+from heedful.files import digest_of, explained, file_hash, read_json, write_json
+from heedful.store import CORPUS, Store
 from heedful.text.columns import SplitValues
-from heedful.text.corpus import Corpus, build_corpus, with_min_count
-from heedful.text.public.recipes import RECIPES, Recipe
-from heedful.text.public.sources import Source as PublicSource
+from heedful.text.corpus import SPLITS, Corpus, Split, build_corpus, with_min_count
+from heedful.text.recipes import DATASETS, data_folder, find_dataset
 from heedful.text.splits import divide, label_rows
 from heedful.text.tables import read_table, writable
-from heedful.text.tokenize import Tokenizer
+from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary
+from heedful.version import RESULTS_VERSION, __version__
 
 Source = str | os.PathLike[str] | pd.DataFrame | tuple[Sequence[str], Sequence[object]]
 
-DATA_VARIABLE = "HEEDFUL_DATA"
+FORMAT = 2
+"""Raised when the files of a cached corpus change, or how a table becomes a corpus; part of its key, so that other
+versions do not see each other's."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Dataset:
-    """A corpus by name: what it is, and how to get it with a seed."""
-
-    name: str
-    about: str
-    load: Callable[[int], Corpus]
-    files: tuple[str, ...] = ()
-    """The files of the data folder that it is read from; none for a corpus that is made on the spot."""
-    sources: tuple[PublicSource, ...] = ()
-    """Where those files come from, the first choice first."""
-
-    @property
-    def available(self) -> bool:
-        return all((data_folder() / name).is_file() for name in self.files)
-
-
-def data_folder() -> Path:
-    """Where files of named corpora lie: $HEEDFUL_DATA, or the user's cache."""
-    given = os.environ.get(DATA_VARIABLE)
-    return Path(given) if given else Path.home() / ".cache" / "heedful" / "data"
+FACTS, ARRAYS, TEXTS = "corpus.json", "arrays.safetensors", "{}.arrow"
+PARTS = ("numbers", "offsets", "spans")
 
 
 def load_corpus(
@@ -115,32 +108,23 @@ def load_corpus(
         "split_values": split_values,
         "missing_labels": missing_labels,
     }
-    named = find_dataset(source)
-    if named is not None:
+    if named := find_dataset(source):
         _refuse(named.name, {**columns, "tokenizer": tokenizer, "lowercase": lowercase, "encoding": encoding})
         return with_min_count(named.load(seed), min_count)
     table, name = _table(source, encoding)
     labelling = label_rows(table, **columns)
     try:
-        documents = vars(divide(labelling, seed=seed))
-        cut = Tokenizer(tokenizer, lowercase)
+        documents, cut = vars(divide(labelling, seed=seed)), Tokenizer(tokenizer, lowercase)
         return build_corpus(name=name, **documents, tokenizer=cut, min_count=min_count)
     except DataError as error:  # the rows left out may be why the others are too few
         raise DataError(" ".join([str(error), *labelling.notices])) from error
 
 
-def find_dataset(source: Source) -> Dataset | None:
-    """The corpus that a text names or describes."""
-    if isinstance(source, str) and source.startswith(synthetic.DESCRIBED):
-        return Dataset(name=source, about="made as described", load=partial(synthetic.described, source))
-    return DATASETS.get(source) if isinstance(source, str) else None
-
-
 def _refuse(name: str, options: Mapping[str, Any]) -> None:
     """Options that are not as usual, of a corpus that can only be read in its own way."""
-    said = [option for option, value in options.items() if value != DataSettings.model_fields[option].default]
-    if said:
-        raise DataError(f"The corpus '{name}' comes with its columns and tokens: {', '.join(said)} cannot be set.")
+    usual = DataSettings().model_dump()
+    if said := ", ".join(option for option, value in options.items() if value != usual[option]):
+        raise DataError(f"The corpus '{name}' comes with its columns and tokens: {said} cannot be set.")
 
 
 def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
@@ -169,34 +153,129 @@ def _pair(source: tuple[Sequence[str], Sequence[object]]) -> pd.DataFrame:
     return pd.DataFrame({"text": map(writable, texts), "label": map(writable, labels)})
 
 
-def _load(recipe: Recipe, seed: int) -> Corpus:
-    folder = data_folder()
-    for name in recipe.files:
-        if not (folder / name).is_file():
-            raise DataError(
-                f"The file '{name}' is not in the data folder '{folder}'. "
-                f"Fetch it (`heedful data fetch`), put it there, or set {DATA_VARIABLE} to the folder that holds it."
-            )
-    return recipe.load([folder / name for name in recipe.files], seed)
+class CorpusFacts(BaseModel, frozen=True):
+    """What can be known of a cached corpus without opening it."""
+
+    key: str
+    fingerprint: str
+    units: int
+    held_out_units: int  # tokens of the test split, which a run traces
+    vocabulary: int
 
 
-MADE = {
-    "synthetic-1": ("synthetic:", "Data I: two classes, 50 planted words each, 1,000 neutral words"),
-    "synthetic-2": ("synthetic:noise=0.05", "Data II: as Data I, and one text in twenty has the other class's words"),
-    "synthetic-skew": ("synthetic:positive_share=0.9", "as Data I, with nine positive texts for each negative one"),
-    "synthetic-multi": ("synthetic:classes=3", "three classes with 50 planted words each, 1,000 neutral words"),
-}
-"""Names for corpora that are made on the spot: their description, and what they are."""
+class MappedTexts(Sequence[str]):
+    """Texts in a mapped Arrow file; each becomes a string when it is asked for."""
 
-DATASETS: Mapping[str, Dataset] = {
-    **{
-        name: Dataset(name=name, about=about, load=partial(synthetic.described, text, name=name))
-        for name, (text, about) in MADE.items()
-    },
-    **{
-        one.name: Dataset(
-            name=one.name, about=one.about, load=partial(_load, one), files=one.files, sources=one.sources
+    def __init__(self, path: Path) -> None:
+        with pa.memory_map(str(path)) as file:
+            self._array = pa.ipc.open_file(file).get_batch(0).column(0)  # a view of the mapped file, not a copy
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return tuple(self[row] for row in range(*place.indices(len(self))))
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"There are {len(self)} texts; number {place} is not among them.")
+        return str(self._array[place].as_py(), "utf-8", "surrogatepass")
+
+
+def cache_corpus(data: DataSettings, store: Store) -> CorpusFacts:
+    """Make sure that the store holds the corpus, tokenised and written on first use, and say what it is."""
+    key = corpus_key(data)
+
+    def make(place: Path) -> None:
+        _write(load_corpus(**data.model_dump()), key, place)
+        with suppress(OSError, AttributeError):  # tokenising leaves free pages; a worker that goes on keeps none
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+    return CorpusFacts.model_validate(read_json(store.keep(CORPUS, key, make)[0] / FACTS))
+
+
+def corpus_facts(data: DataSettings, store: Store) -> CorpusFacts:
+    """As `cache_corpus`, but writes nothing."""
+    key = corpus_key(data)
+    if place := store.find(key, CORPUS):
+        return CorpusFacts.model_validate(read_json(place / FACTS))
+    return _facts_of(load_corpus(**data.model_dump()), key)
+
+
+def corpus_key(data: DataSettings) -> str:
+    """The identity of a cached corpus: how it is read, the bytes it is read from, and by which version."""
+    known = find_dataset(data.source)
+    paths = [data_folder() / name for name in known.files] if known else [Path(data.source)]
+    content = {
+        "data": data.model_dump(mode="json"),
+        "bytes": [file_hash(path, "sha256") for path in paths if path.is_file()],  # `load_corpus` complains of others
+        "version": [FORMAT, RESULTS_VERSION, __version__],
+    }
+    return digest_of(content)[:24]
+
+
+def open_corpus(place: Path) -> Corpus:
+    """A cached corpus, mapped into memory."""
+    facts, arrays = read_json(place / FACTS), load_file(place / ARRAYS)
+    splits: dict[str, Any] = {
+        name: Split(
+            texts=MappedTexts(place / TEXTS.format(name)),
+            labels=arrays[f"{name}.labels"],
+            tokens=Tokens(**{part: arrays[f"{name}.{part}"] for part in PARTS}),
         )
-        for one in RECIPES
-    },
-}
+        for name in SPLITS
+    }
+    corpus = Corpus(
+        name=facts["name"],
+        **splits,
+        class_names=tuple(facts["class_names"]),
+        vocabulary=Vocabulary(tuple(facts["tokens"])),
+        tokenizer=Tokenizer(**facts["tokenizer"]),
+        planted=facts["planted"],
+        notices=tuple(facts["notices"]),
+    )
+    vars(corpus)["fingerprint"] = facts["fingerprint"]  # fills the cached property: texts are not hashed again
+    return corpus
+
+
+def _write(corpus: Corpus, key: str, place: Path) -> None:
+    with explained(place):
+        place.mkdir()
+        arrays: dict[str, Tensor] = {}
+        for name, split in corpus.splits().items():
+            arrays[f"{name}.labels"] = split.labels.contiguous()
+            arrays |= {f"{name}.{part}": getattr(split.tokens, part).contiguous() for part in PARTS}
+            _write_texts(place / TEXTS.format(name), split.texts)
+        save_file(arrays, place / ARRAYS)
+        facts = {
+            "format": FORMAT,
+            "name": corpus.name,
+            "class_names": corpus.class_names,
+            "tokens": corpus.vocabulary.tokens,
+            "tokenizer": asdict(corpus.tokenizer),
+            "planted": corpus.planted,
+            "notices": corpus.notices,
+        }
+        write_json(place / FACTS, facts | _facts_of(corpus, key).model_dump())
+
+
+def _write_texts(path: Path, texts: Sequence[str]) -> None:
+    """Bytes, not Arrow strings, so that a text with a lone surrogate survives."""
+    array = pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.large_binary())
+    batch = pa.record_batch({"text": array})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def _facts_of(corpus: Corpus, key: str) -> CorpusFacts:
+    units = {name: len(split.tokens.numbers) for name, split in corpus.splits().items()}
+    return CorpusFacts(
+        key=key,
+        fingerprint=corpus.fingerprint,
+        units=sum(units.values()),
+        held_out_units=units["test"],
+        vocabulary=len(corpus.vocabulary),
+    )

@@ -31,8 +31,7 @@ class Batch:
     offsets: Int[Tensor, " bounds"]
     labels: Int[Tensor, " documents"]
     instances: Int[Tensor, " documents"]
-    sentences: Sentences | None = None
-    """For hierarchical models; others do not ask for them."""
+    sentences: Sentences | None = None  # for hierarchical models; others do not ask for them
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -63,9 +62,8 @@ def positions_of(offsets: Int[Tensor, " bounds"], rows: Int[Tensor, " rows"]) ->
     lengths = offsets.index_select(0, rows + 1) - begins
     starts = offsets_of(lengths)
     count = int(starts[-1])
-    return torch.repeat_interleave(begins - starts[:-1], lengths, output_size=count) + torch.arange(
-        count, device=offsets.device
-    )
+    shifts = torch.repeat_interleave(begins - starts[:-1], lengths, output_size=count)
+    return shifts + torch.arange(count, device=offsets.device)
 
 
 def segment_sum(values: Float[Tensor, " units"], offsets: Int[Tensor, " bounds"]) -> Float[Tensor, " documents"]:

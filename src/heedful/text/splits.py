@@ -15,21 +15,15 @@ from heedful.text.corpus import SPLITS, Labelled
 from heedful.text.tables import writable
 
 FEWEST_ROWS = 10
-HELD_OUT = ("test", "dev")
-"""The splits that are drawn where they are missing, in this order."""
-
+HELD_OUT = ("test", "dev")  # the splits that are drawn where they are missing, in this order
 HELD_OUT_SHARE = 0.1
-NEAR_SHARE = 0.02
-"""A share that is farther than this from the one asked for is said."""
-
-SLACK = 0.05
-"""So far, as a part of them, may the rows that are drawn be from those asked for."""
+NEAR_SHARE = 0.02  # a share that is farther than this from the one asked for is said
+SLACK = 0.05  # so far, as a part of them, may the rows that are drawn be from those asked for
 
 MOST_TEXTS = 0.25
 """No more than this part of the different texts of a class goes into one split, however often the others are copied."""
 
-MOST_CLASSES = 0.5
-"""A label column with more different values than this share of the rows holds no classes."""
+MOST_CLASSES = 0.5  # a label column with more different values than this share of the rows holds no classes
 
 NO_LABEL = frozenset(("nan", "-nan", "null", "n/a", "<na>", "#n/a", "#na", "nat"))
 """What programs write, and people, where there is no label; in any case of letters."""
@@ -48,8 +42,7 @@ class Labelling:
     texts: list[str]
     labels: list[int]
     class_names: list[str]
-    splits: list[str] | None
-    """The split of each row, where a column names it."""
+    splits: list[str] | None  # the split of each row, where a column names it
     notices: list[str]
 
 
@@ -95,8 +88,13 @@ def _usable(table: pd.DataFrame, text: str, label: str, missing_labels: str) -> 
         raise DataError(
             f"Rows labelled by a word such as NaN are told by skip or keep (missing_labels), not '{missing_labels}'."
         )
-    _refuse_lists(table[label], label)
     texts, labels = table[text], table[label]
+    for value in labels:
+        if isinstance(value, (list, tuple, dict, set, np.ndarray)):
+            raise DataError(
+                f"Column '{label}' holds several labels for a text, such as {str(value)[:40]}; one for each is "
+                "needed. Name a column that holds it (--label-column, in Python label_column)."
+            )
     nul = texts.map(lambda value: isinstance(value, str) and "\0" in value).astype(bool)
     empty = texts.map(lambda value: not isinstance(value, str) or not value.strip()).astype(bool)
     unlabelled = labels.isna() | labels.map(lambda value: not str(value).strip()).astype(bool)
@@ -117,7 +115,6 @@ def _usable(table: pd.DataFrame, text: str, label: str, missing_labels: str) -> 
 
 
 def _rows_of(labels: "pd.Series[Any]", words: frozenset[str]) -> "pd.Series[bool]":
-    """The rows labelled by one of these words."""
     return labels.map(lambda value: isinstance(value, str) and value.strip().casefold() in words).astype(bool)
 
 
@@ -133,16 +130,6 @@ def _perhaps_no_label(labels: "pd.Series[Any]", column: str) -> list[str]:
 
 def _left_out(rows: "pd.Series[bool]", why: str) -> str:
     return f"{counted(int(rows.sum()), 'row')} left out: {why}."
-
-
-def _refuse_lists(labels: "pd.Series[Any]", column: str) -> None:
-    """Several labels of one text are no class."""
-    for value in labels:
-        if isinstance(value, (list, tuple, dict, set, np.ndarray)):
-            raise DataError(
-                f"Column '{column}' holds several labels for a text, such as {str(value)[:40]}; one for each is "
-                "needed. Name a column that holds it (--label-column, in Python label_column)."
-            )
 
 
 def _classes(names: list[str], column: str) -> list[str]:
@@ -204,15 +191,13 @@ def _origin(split: str, texts: Objects, assigned: Objects, missing: Sequence[str
         shared = int(pd.Index(texts[assigned == split]).isin(texts[assigned == "train"]).sum())
         occur = "text also occurs" if shared == 1 else "texts also occur"
         return [f"{shared:,} {split} {occur} in the training split."] if shared else []
-    pool = ["train", *missing[missing.index(split) :]]
-    share = float((assigned == split).sum() / np.isin(assigned, pool).sum())
+    share = float((assigned == split).sum() / np.isin(assigned, ["train", *missing[missing.index(split) :]]).sum())
     drawn = f"The {split} split was drawn from the training rows (stratified, {HELD_OUT_SHARE:.0%}, seed {seed})."
     why = f" It has {share:.0%} of them, as copies of a text stay together and classes are to be in every split."
     return [drawn + (why if abs(share - HELD_OUT_SHARE) > NEAR_SHARE else "")]
 
 
 def _absent(labelling: Labelling, assigned: Objects, splits: Sequence[str], why: str = "") -> list[str]:
-    """Which classes some of the splits do not have."""
     labels = np.array(labelling.labels)
     lacking: dict[tuple[str, ...], list[str]] = {}
     for split in splits:
@@ -240,8 +225,7 @@ def _hold_out(
     able = set(counts.index[counts > len(splits)].tolist())
     for split in splits:
         training = drawn == "train"
-        chosen = _choose(texts[training], labels[training], able, rng)
-        drawn[training & pd.Index(texts).isin(chosen)] = split
+        drawn[training & pd.Index(texts).isin(_choose(texts[training], labels[training], able, rng))] = split
     return drawn
 
 
@@ -278,10 +262,10 @@ def _fitting(copies: Numbers, wanted: float) -> list[int]:
     most = max(1, int(MOST_TEXTS * len(copies)))
     taken: list[int] = []
     room = wanted
-    for place in range(len(copies)):
-        if len(taken) < most and copies[place] <= room:
+    for place, rows in enumerate(copies.tolist()):
+        if len(taken) < most and rows <= room:
             taken.append(place)
-            room -= int(copies[place])
+            room -= rows
     left = np.setdiff1d(np.arange(len(copies)), taken)
     nearest = int(left[np.abs(copies[left] - room).argmin()])
     nearer = len(taken) < most and abs(copies[nearest] - room) < room

@@ -18,14 +18,8 @@ NEUTRAL_PER_TEXT = 10
 POLAR_PER_TEXT = 2
 TRAIN_SIZE = 12_000
 HELD_OUT_SIZE = 1_200
-
-DESCRIBED = "synthetic:"
-"""How the description of a made corpus begins; what follows is `key=value`, divided by commas."""
-
-WHOLE, SHARES = ("classes", "size", "seed"), ("noise", "positive_share")
-"""The keys: whole numbers and shares."""
-
-
+DESCRIBED = "synthetic:"  # how the description of a made corpus begins; what follows is `key=value`, divided by commas
+WHOLE, SHARES = ("classes", "size", "seed"), ("noise", "positive_share")  # the keys: whole numbers and shares
 Words = list[str]
 
 
@@ -87,25 +81,22 @@ def multi(*, name: str, seed: int, classes: int = 3, noise: float = 0.0, size: i
     return _plant(name=name, groups=groups, shares=[1 / classes] * classes, noise=noise, seed=seed, size=size)
 
 
-def _plant(
-    *, name: str, groups: dict[str, Words], shares: Sequence[float], noise: float, seed: int, size: int
-) -> Corpus:
+def _plant(*, name: str, groups: dict[str, Words], shares: list[float], noise: float, seed: int, size: int) -> Corpus:
     if not 0 <= noise < 1 or not all(0 < share < 1 for share in shares):
-        raise DataError(f"Noise lies in [0, 1) and class shares in (0, 1), not {noise} and {list(shares)}.")
+        raise DataError(f"Noise lies in [0, 1) and class shares in (0, 1), not {noise} and {shares}.")
     rng, neutral = np.random.default_rng(seed), words("neutral")
     sizes = {"train": size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
     splits = {split: _draw(rng, [*groups.values()], neutral, shares, noise, count) for split, count in sizes.items()}
     planted = dict.fromkeys(neutral, "neutral") | {word: group for group, own in groups.items() for word in own}
-    tokenizer = Tokenizer("whitespace")
-    return build_corpus(name=name, splits=splits, class_names=list(groups), tokenizer=tokenizer, planted=planted)
+    cut = Tokenizer("whitespace")
+    return build_corpus(name=name, splits=splits, class_names=list(groups), tokenizer=cut, planted=planted)
 
 
 def _draw(
     rng: np.random.Generator, groups: list[Words], neutral: Words, shares: Sequence[float], noise: float, count: int
 ) -> Labelled:
     """Exactly as many instances of each class as the shares say, in random order."""
-    cuts = np.round(np.cumsum(shares) * count).astype(int)
-    labels = np.searchsorted(cuts, np.arange(count), side="right")
+    labels = np.searchsorted(np.round(np.cumsum(shares) * count).astype(int), np.arange(count), side="right")
     rng.shuffle(labels)
     return [_text(rng, groups, neutral, label, noise) for label in labels.tolist()], labels.tolist()
 

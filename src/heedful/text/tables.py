@@ -9,7 +9,8 @@ import re
 import textwrap
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,7 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bar
 """What may stand between the fields of a CSV file, the most usual first."""
 
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
-
-SAMPLE_CHARACTERS, SAMPLE_ROWS = 2**18, 200
-"""How much of a CSV file is looked at to find its delimiter."""
+SAMPLE_CHARACTERS, SAMPLE_ROWS = 2**18, 200  # how much of a CSV file is looked at to find its delimiter
 
 JSON_FORMS = (
     'A .json file holds one list of objects, [{"text": "…", "label": "…"}, …], alone or as one value of an object, or '
@@ -44,9 +43,8 @@ NOT_TEXT = {
 }
 """How files begin that are something else than their name says, whatever the encoding, and what to do."""
 
-BATCH = 10_000
-"""Rows that are written at once."""
-
+BATCH = 10_000  # rows that are written at once
+Row = Mapping[str, Any]
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -83,9 +81,8 @@ def _decode(path: Path, encoding: str) -> str:
         data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"'{path.name}' cannot be read: {error}. Is the file complete?") from error
-    for start, what in NOT_TEXT.items():
-        if data.startswith(start):
-            raise DataError(f"'{path.name}' {what}")
+    if what := next((what for start, what in NOT_TEXT.items() if data.startswith(start)), None):
+        raise DataError(f"'{path.name}' {what}")
     try:
         plain = codecs.lookup(encoding).name == "utf-8"
         if plain and (data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]):
@@ -110,8 +107,7 @@ def _parse(text: str, path: Path, kind: str) -> pd.DataFrame:
         return pd.DataFrame()
     if kind in {"csv", "tsv"}:
         return _parse_csv(text, path, kind)
-    lines = kind != "json"
-    rows = _json_lines(text, path, "Each line must be one object.") if lines else _json_rows(text, path)
+    rows = _json_rows(text, path) if kind == "json" else _json_lines(text, path, "Each line must be one object.")
     return pd.DataFrame([{writable(name): writable(value) for name, value in row.items()} for row in rows])
 
 
@@ -139,28 +135,22 @@ def _broken_csv(path: Path, why: str, delimiter: str) -> DataError:
 
 
 def find_delimiter(text: str) -> str:
-    """What stands between the fields of a CSV: what divides the header line, and most rows into as many fields.
-
-    A comma where nothing does, or several do equally well. Quoted fields may hold anything.
-    """
-    sample = text[:SAMPLE_CHARACTERS]
-    return max(DELIMITERS, key=lambda delimiter: _likeness(sample, delimiter))  # the first of equals
+    """What stands between the fields of a CSV: what divides the header line, and most rows into as many fields. A comma
+    where nothing does, or several do equally well. Quoted fields may hold anything."""
+    return max(DELIMITERS, key=partial(_likeness, text[:SAMPLE_CHARACTERS]))  # the first of equals
 
 
 def _likeness(sample: str, delimiter: str) -> float:
     """The share of rows that have as many fields as the header; negative where that has one only."""
-    header, *rows = [row for row in _sample_rows(sample, delimiter) if row] or [[]]
-    if len(header) < 2:
-        return -1.0
-    return sum(len(row) == len(header) for row in rows) / max(1, len(rows))
-
-
-def _sample_rows(sample: str, delimiter: str) -> Iterator[list[str]]:
+    sizes: list[int] = []
     with suppress(csv.Error):  # a field without an end: the rows before it must do
-        yield from islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), SAMPLE_ROWS)
+        for row in islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), SAMPLE_ROWS):
+            sizes += [len(row)] if row else []
+    header, *rows = sizes or [0]
+    return -1.0 if header < 2 else rows.count(header) / max(1, len(rows))
 
 
-def _json_rows(text: str, path: Path) -> Iterable[Mapping[str, Any]]:
+def _json_rows(text: str, path: Path) -> Iterable[Row]:
     """The rows of a .json file: one list of objects, alone or inside an object, or one object per line."""
     try:
         content = json.loads(text)
@@ -174,10 +164,13 @@ def _json_rows(text: str, path: Path) -> Iterable[Mapping[str, Any]]:
         return tables[0]
     if isinstance(content, Mapping) and not any(isinstance(value, (list, Mapping)) for value in content.values()):
         return [content]
-    raise DataError(f"'{path.name}' holds {_described(content)}, not a table. {JSON_FORMS}")
+    held = "a list of other things than objects" if isinstance(content, list) else f"one {type(content).__name__}"
+    if isinstance(content, Mapping):
+        held = f"one object with the keys {textwrap.shorten(', '.join(content), 80, placeholder=' …')}"
+    raise DataError(f"'{path.name}' holds {held}, not a table. {JSON_FORMS}")
 
 
-def _tables_in(content: Any) -> list[list[Mapping[str, Any]]]:
+def _tables_in(content: Any) -> list[list[Row]]:
     """The list itself, or the lists in an object, if their entries are objects; empty ones if there are no others."""
     parts = content.values() if isinstance(content, Mapping) else [content]
     lists = [part for part in parts if isinstance(part, list)]
@@ -185,13 +178,7 @@ def _tables_in(content: Any) -> list[list[Mapping[str, Any]]]:
     return [table for table in tables if table] or tables
 
 
-def _described(content: Any) -> str:
-    if isinstance(content, Mapping):
-        return f"one object with the keys {textwrap.shorten(', '.join(content), 80, placeholder=' …')}"
-    return "a list of other things than objects" if isinstance(content, list) else f"one {type(content).__name__}"
-
-
-def _json_lines(text: str, path: Path, remedy: str) -> Iterator[Mapping[str, Any]]:
+def _json_lines(text: str, path: Path, remedy: str) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -204,31 +191,24 @@ def _json_lines(text: str, path: Path, remedy: str) -> Iterator[Mapping[str, Any
         yield row
 
 
-Row = Mapping[str, Any]
-
-
 def write_tables(rows: Iterable[tuple[str, Row]], folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """Sort rows into these files of the folder and move all files into place at the end; counts of their rows.
-
-    Rows of other files are passed over. A file without a row is an error, and then no file is written.
-    """
+    """Sort rows into these files of the folder and move all files into place at the end; counts of their rows. Rows of
+    other files are passed over. A file without a row is an error, and then no file is written."""
     counts = dict.fromkeys(names, 0)
     wanted = ((name, row) for name, row in rows if name in counts)
     with ExitStack() as stack:
-        writers = {name: stack.enter_context(_writer(folder / name)) for name in counts}
+        writers = {
+            name: stack.enter_context((_parquet_writer if name.endswith(".parquet") else _json_writer)(folder / name))
+            for name in counts
+        }
         while batch := list(islice(wanted, BATCH)):
             for name in {name for name, _ in batch}:
                 own = [row for other, row in batch if other == name]
                 writers[name](own)
                 counts[name] += len(own)
-        empty = [name for name, count in counts.items() if not count]
-        if empty:
-            raise DataError(f"What was fetched holds no rows for {', '.join(empty)}. Is it the published file?")
+        if empty := ", ".join(name for name, count in counts.items() if not count):
+            raise DataError(f"What was fetched holds no rows for {empty}. Is it the published file?")
     return counts
-
-
-def _writer(path: Path) -> AbstractContextManager[Callable[[list[Row]], None]]:
-    return _parquet_writer(path) if path.suffix == ".parquet" else _json_writer(path)
 
 
 @contextmanager

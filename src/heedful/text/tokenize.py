@@ -68,10 +68,8 @@ class Vocabulary:
 
 
 class UnknownToken(UnknownName):
-    """A token that the vocabulary does not hold.
-
-    A vocabulary is too long to list: a few tokens with the same beginning are, or the most frequent ones.
-    """
+    """A token that the vocabulary does not hold. A vocabulary is too long to list: a few tokens with the same beginning
+    are, or the most frequent ones."""
 
     def __init__(self, token: str, tokens: Sequence[str]) -> None:
         beginnings = (token[:size] for size in range(len(token), -1, -1))

@@ -6,7 +6,6 @@ same corpus and seed give the same bits in every process. What it learned can be
 
 import gzip
 import hashlib
-import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.errors import ConfigError, DataError
-from heedful.files import explained
+from heedful.files import digest_of, explained
 from heedful.store import VECTORS, Store
 from heedful.text.corpus import Corpus, Split
 from heedful.text.tokenize import Vocabulary
@@ -44,11 +43,8 @@ RECIPE: Mapping[str, Any] = {
 """How word2vec is trained: gensim's continuous bag of words for 30 epochs, as Serrano & Smith 2019 did. The vocabulary
 has left the rare words out already."""
 
-LONGEST = 10_000
-"""gensim ignores what comes after so many words of a text; longer ones are cut."""
-
-FORMAT = 1
-"""Raised when the same key would stand for other vectors; part of the key."""
+LONGEST = 10_000  # gensim ignores what comes after so many words of a text; longer ones are cut
+FORMAT = 1  # raised when the same key would stand for other vectors; part of the key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +54,10 @@ class Vectors:
     source: str
     rows: Int[Tensor, " known"]
     values: Float[Tensor, "known features"]
-    tokens: int
-    """How many tokens the vocabulary has, the unknown one included."""
+    tokens: int  # how many tokens the vocabulary has, the unknown one included
 
     @property
     def notice(self) -> str:
-        """For the reader of a run."""
         said = f"{len(self.rows):,} of {self.tokens:,} tokens began with a vector of {self.source}"
         return f"{said}; the others were drawn." if len(self.rows) < self.tokens else f"{said}."
 
@@ -136,8 +130,7 @@ def _gensim() -> Any:
 
 def _key(corpus: Corpus, size: int, seed: int, version: str) -> str:
     how = {"format": FORMAT, "recipe": dict(RECIPE), "gensim": version}
-    content = {**how, "corpus": corpus.fingerprint, "size": size, "seed": seed}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+    return digest_of({**how, "corpus": corpus.fingerprint, "size": size, "seed": seed})[:24]
 
 
 def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:

@@ -18,14 +18,13 @@ import torch
 
 from heedful.analysis.flips import measure
 from heedful.analysis.statistics import Estimate
-from heedful.claims import CLAIMS, Decision, Verdict
+from heedful.claims import CLAIMS, Decision
 from heedful.claims.answer import CHANCE, FEWEST_DECISIONS, LEADS, SCORES, SOUND, TEXTS
 from heedful.claims.scores import LEARNED, outcomes
-from heedful.studies.calibration.planted import plant
-from heedful.studies.calibration.trained import grow
+from heedful.studies.calibration.planted import grow, plant
 from heedful.studies.calibration.worlds import TRAINED, Evidence, Planted, World
 from heedful.studies.examine import examine
-from heedful.sweep.resources import cores
+from heedful.sweep.loop import cores
 
 Rows = list[dict[str, Any]]
 
@@ -114,16 +113,13 @@ def judge_world(world: World) -> tuple[Rows, Rows]:
     ]
     verdicts = {verdict.claim: verdict for verdict in (*seen.worth, *seen.words, *seen.erased.verdicts)}
     claims = [
-        {**named, "claim": name, **asdict(right), **_measured(verdicts[name])}
+        {**named, "claim": name, **asdict(right), "line": CLAIMS[name].threshold}
+        | {end: getattr(verdicts[name].estimate, end, None) for end in ("value", "low", "high")}
+        | {"answer": verdicts[name].decision}
         for name in BEHIND
         if (right := claim_truth(name, whole)) is not None and name in verdicts
     ]
     return questions, claims
-
-
-def _measured(verdict: Verdict) -> dict[str, Any]:
-    numbers = {name: getattr(verdict.estimate, name, None) for name in ("value", "low", "high")}
-    return {"line": CLAIMS[verdict.claim].threshold, **numbers, "answer": verdict.decision}
 
 
 def population(whole: Evidence) -> Population:

@@ -1,7 +1,8 @@
-"""Planted worlds: texts and traces of which it is known what decides, and whether attention points at it.
+"""Worlds whose truth is planted: in the attention, or in the texts that a model is trained on.
 
-A word pushes towards the classes as far as it occurs more often there in the training texts, which is what a trained
-model makes of it, chance included. What is planted is the attention:
+In worlds of planted attention it is known what decides, and whether attention points at it. A word pushes towards the
+classes as far as it occurs more often there in the training texts, which is what a trained model makes of it, chance
+included. What is planted is the attention:
 
 informative    the more a word pushes, the more attention it gets;
 blind          attention knows nothing of the words;
@@ -13,7 +14,14 @@ graded         as informative, from hardly to fully;
 found in part  as decision only, but a share of the texts has its attention on other units than the few that decide;
 unsound        as informative, but a share of the class words pushes towards another class than its own.
 
-Corpus only, decision only and found in part are worlds of models that read a word in its context.
+Corpus only, decision only and found in part are worlds of models that read a word in its context. In other worlds a
+model is trained, and examined as an audit examines a run:
+
+noise     labels have nothing to do with the texts: there is nothing to explain;
+copies    the same, and every text is there five times;
+words     every class has words of its own; what the model makes of them, the population shows;
+one word  one word of each class decides the label, all others are noise: too few words for an answer across the corpus,
+          and for single decisions it is known which unit attention must find, where the model goes by it.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,10 +30,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from heedful.analysis.minimum import minimum_sets
-from heedful.analysis.tokens import NONE, class_counts, effective_counts, token_table
+from heedful.analysis.erasure import erase, minimum_sets
+from heedful.analysis.tokens import NEUTRAL, NONE, class_counts, effective_counts, token_table
 from heedful.claims import Decision
+from heedful.probes.scores import token_scores
 from heedful.studies.calibration.worlds import (
     FRESH,
     OWN_WORDS,
@@ -40,7 +51,12 @@ from heedful.studies.calibration.worlds import (
     evidence,
     with_planted_groups,
 )
+from heedful.text.corpus import SPLITS, Labelled, build_corpus
+from heedful.text.splits import HELD_OUT_SHARE
+from heedful.text.tokenize import Tokenizer
 from heedful.traces import Trace
+from heedful.tracing import trace as trace_of
+from heedful.training.loop import fit
 
 TRUTHS: Mapping[str, Mapping[str, Decision]] = {
     "informative": {"corpus": "yes", "decision": "yes"},
@@ -66,6 +82,11 @@ NOISE = 0.2  # the deviation of what a word pushes from what it should
 FAINT = 0.1  # so little of what a word pushes is left where other units decide
 MOST_WRONG = 0.4  # the largest share of class words that push towards another class, in an unsound world
 BIASES = (0.3, 0.9)  # of the lower quartile of all leads: so much a class, drawn by the seed, is ahead by a bias
+
+UNRELATED, COPIES = ("noise", "copies"), 5
+EMBEDDING_SIZE = 20
+EPOCHS = 10
+LEARNING_RATES = (0.05, 0.1, 0.5)  # one is drawn: slow learning leaves attention nearly even, fast makes it sharp
 
 Scores = tuple[Floats, Floats]
 """The attention scores and the polarity scores of units."""
@@ -97,7 +118,8 @@ def plant(world: World) -> Case:
     model = learned(world, counts.double().numpy(), rng)
     if world.bias:
         model = _biased(model, test, rng)
-    tokens = token_table(_alone(model), counts, effective=effective_counts(words, segments, vocabulary_size=size))
+    alone = _traced(model, (model.scores, model.pushes), offsets=np.arange(size + 1), units=world.words)
+    tokens = token_table(alone, counts, effective=effective_counts(words, segments, vocabulary_size=size))
     planted = with_planted_groups(tokens, np.where(counts.sum(1).numpy() > 0, world.groups, NONE))
     seen, whole = (
         evidence(table, _trace(model, texts, rng), torch.from_numpy(texts.words))
@@ -150,12 +172,6 @@ def _biased(model: Model, texts: Texts, rng: np.random.Generator) -> Model:
     bias = np.zeros(len(model.bias))
     bias[rng.integers(len(bias))] = rng.uniform(*BIASES) * float((first - second).quantile(0.25))
     return replace(model, bias=bias)
-
-
-def _alone(model: Model) -> Trace:
-    """Every word as a text of its own."""
-    offsets = np.arange(len(model.scores) + 1)
-    return _traced(model, (model.scores, model.pushes), offsets=offsets, units=model.world.words)
 
 
 def _trace(model: Model, texts: Texts, rng: np.random.Generator) -> Trace:
@@ -255,3 +271,67 @@ def _ranks(trace: Trace) -> Ints:
     ranks[np.lexsort((-trace.attention_weights.numpy(), segments))] = np.arange(len(segments))
     places: Ints = ranks - trace.offsets.numpy()[segments]
     return places
+
+
+def grow(world: World) -> Case:
+    """Draw the world's texts, train a model on them, and look at it as an audit does."""
+    rng = world.rng()
+    held_out = round(HELD_OUT_SHARE * world.texts)
+    sizes = zip(SPLITS, (world.texts - 2 * held_out, held_out, held_out), strict=True)
+    parts = {name: _labelled(world, count, rng) for name, count in sizes}
+    corpus = build_corpus(name=world.kind, splits=parts, class_names=world.names, tokenizer=Tokenizer("whitespace"))
+    model = fit(
+        corpus,
+        embedding_size=EMBEDDING_SIZE,
+        epochs=EPOCHS,
+        learning_rate=float(rng.choice(LEARNING_RATES)),
+        readout_bias=world.bias,
+        seed=world.seed,
+        threads=1,
+    )
+    texts, labels = _labelled(world, FRESH, rng)
+    fresh = replace(model.interface.read(texts), labels=torch.tensor(labels))
+    tokens, owners = token_scores(model, corpus), dict(zip(world.words, world.groups, strict=True))
+    groups = np.array([owners.get(token, NONE) for token in tokens["token"]], dtype=object)
+    seen, whole = (
+        evidence(table, trace_of(model, split), split.tokens.numbers)
+        for table, split in ((tokens, corpus.test), (with_planted_groups(tokens, groups), fresh))
+    )
+    return Case(seen=seen, whole=whole, planted=_known_of_texts(world, whole.trace))
+
+
+def _labelled(world: World, count: int, rng: np.random.Generator) -> Labelled:
+    """Texts as they are written, with their labels; those of noise are dealt out again."""
+    copies = COPIES if world.kind == "copies" and count != FRESH else 1
+    texts = draw(world, count // copies, rng)
+    labels = rng.permutation(texts.labels) if world.kind in UNRELATED else texts.labels
+    words = np.split(np.array(world.words, dtype=object)[texts.words], texts.offsets[1:-1])
+    return [" ".join(text) for text in words] * copies, labels.tolist() * copies
+
+
+def _known_of_texts(world: World, whole: Trace) -> dict[str, Planted]:
+    if world.kind in UNRELATED:
+        return {"corpus": "not shown", "decision": "not shown"}
+    return {"corpus": None, "decision": found_share(whole) if world.kind == "one word" else None}
+
+
+def found_share(whole: Trace) -> float:
+    """In a world of one word, the share of texts whose most attended unit is the word that decides."""
+    return sum(_finds_the_word(whole, instance) for instance in range(len(whole))) / len(whole)
+
+
+def _finds_the_word(whole: Trace, instance: int) -> bool:
+    """Whether the word gets the most attention, and the decision loses half of its lead or more without it.
+
+    The word decides the label. The model need not go by it: it may take one class wherever the other's word is missing.
+    """
+    where, chosen = whole.instance(instance), int(whole.predictions[instance])
+    assert whole.units is not None
+    words = [place for place, unit in enumerate(whole.units[where]) if not unit.startswith(NEUTRAL)]
+    before, after = (_lead(erase(whole, instance, gone), chosen) for gone in ([], words))
+    return int(whole.attention_weights[where].argmax()) in words and after <= before / 2
+
+
+def _lead(logits: Float[Tensor, " classes"], chosen: int) -> float:
+    others = torch.cat([logits[:chosen], logits[chosen + 1 :]])
+    return float(logits[chosen] - others.max())

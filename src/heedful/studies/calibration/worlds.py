@@ -32,7 +32,7 @@ PLANTED = (
 """Kinds of worlds whose attention is planted (`heedful.studies.calibration.planted`)."""
 
 TRAINED = ("noise", "copies", "words", "one word")
-"""Kinds of worlds in which a model is trained (`heedful.studies.calibration.trained`)."""
+"""Kinds of worlds in which a model is trained (there as well)."""
 
 KINDS = (*PLANTED, *TRAINED)
 
@@ -83,17 +83,14 @@ class World:
 
     @property
     def shares(self) -> Floats:
-        """The shares of the classes."""
         return np.array(SHARES[self.classes])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the classes."""
         return tuple(f"class{number}" for number in range(len(self.shares)))
 
     @property
     def class_words(self) -> int:
-        """The words that each class has."""
         return 1 if self.kind == "one word" else CLASS_WORDS
 
     @property
@@ -118,7 +115,6 @@ class World:
 
     @property
     def words(self) -> list[str]:
-        """Every word as it is written."""
         return [f"{(*self.names, NEUTRAL)[owner]}-{number}" for number, owner in enumerate(self.owners)]
 
 

@@ -5,67 +5,55 @@ The pictures themselves are not in the text we have; panels follow the captions.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
-from heedful.figures.erasure import (
-    Grid,
-    divergence_clouds,
-    erased_boxes,
-    excess_curves,
-    flip_matrices,
-    negative_counts,
-)
-from heedful.papers.serrano2019 import MODELS, over_half
-from heedful.studies.serrano2019.runs import called
+from heedful.figures import erasure
+from heedful.papers.serrano2019 import MODELS, NAMES, over_half
+from heedful.studies.measures import called
 from heedful.studies.serrano2019.tables import table_2
 from heedful.studies.study import Frames, StudyFigure
 
 TAIL = "FLANnoenc"
 """The model whose long tail the caption of Figure 6 describes."""
 
-Draw = Callable[[pd.DataFrame, Grid], Canvas]
+Draw = Callable[[pd.DataFrame, erasure.Grid], Canvas]
 
 
-def _in_grid(table: str, draw: Draw) -> Callable[[Frames], Canvas]:
+def _figure(
+    name: str, table: str, draw: Draw, caption: str, see: str, models: tuple[str, ...] = MODELS, title: str = ""
+) -> StudyFigure:
     """A panel for each model and data set that the table has, in the order of the paper and of the table."""
 
     def on_tables(tables: Frames) -> Canvas:
         rows = tables[table]
         present = set(rows["model"])
-        datasets = {dataset: called(dataset) for dataset in rows["dataset"].unique()}
-        return draw(rows, Grid(models=[model for model in MODELS if model in present], datasets=datasets))
+        datasets = {dataset: called(dataset, NAMES) for dataset in rows["dataset"].unique()}
+        return draw(rows, erasure.Grid(models=[model for model in MODELS if model in present], datasets=datasets))
 
-    return on_tables
-
-
-def _fractions_and_tail(flips: pd.DataFrame, grid: Grid) -> Canvas:
-    known = {dataset: shares for dataset in grid.datasets if (shares := _known_tail(dataset))}
-    return erased_boxes(flips, grid, tail=TAIL, known=known)
+    title = title or f"Figure {name}"
+    return StudyFigure(name=name, title=title, caption=caption, see=see, needs=(table,), draw=on_tables, models=models)
 
 
-def _known_tail(dataset: str) -> dict[str, float]:
-    """The paper's shares of instances that lose more than half, by ranking."""
-    shares = {name: over_half(dataset, TAIL, name) for name in ("random", "attention", "gradient", "product")}
-    return {name: share / 100 for name, share in shares.items() if share is not None}
-
-
-def _masses(flips: pd.DataFrame, grid: Grid) -> Canvas:
-    return erased_boxes(flips, grid, column="mass")
+def _fractions_and_tail(flips: pd.DataFrame, grid: erasure.Grid) -> Canvas:
+    """With the paper's shares of instances that lose more than half, by ranking."""
+    shares = {
+        dataset: {
+            name: share / 100
+            for name in ("random", "attention", "gradient", "product")
+            if (share := over_half(dataset, TAIL, name)) is not None
+        }
+        for dataset in grid.datasets
+    }
+    known = {dataset: shown for dataset, shown in shares.items() if shown}
+    return erasure.erased_boxes(flips, grid, tail=TAIL, known=known)
 
 
 def _matrices(ranking: str) -> Draw:
     """The flip tables of one ranking's top unit."""
-    return lambda single, grid: flip_matrices(table_2(single[single["ranking"] == ranking]), grid, top=ranking)
-
-
-def _figure(
-    name: str, caption: str, see: str, table: str, draw: Draw, models: tuple[str, ...] = MODELS, title: str = ""
-) -> StudyFigure:
-    title = title or f"Figure {name}"
-    on_tables = _in_grid(table, draw)
-    return StudyFigure(name=name, title=title, caption=caption, see=see, needs=(table,), draw=on_tables, models=models)
+    return lambda single, grid: erasure.flip_matrices(table_2(single[single["ranking"] == ranking]), grid, top=ranking)
 
 
 _CLOUD = (
@@ -94,73 +82,67 @@ _MATRIX_SEE = (
     "Whether the blue quarter is much larger than the orange one, which should be near zero, and how many decisions "
     "neither erasure flips."
 )
+_ENCODED, _BARE = ("HANrnn", "FLANrnn", "FLANconv"), ("HANnoenc", TAIL)
 
 FIGURES = (
-    _figure("3", f"{_CLOUD} HANrnn.", _CLOUD_SEE, "single", divergence_clouds, ("HANrnn",)),
-    _figure("4", f"{_COUNT} HANrnn.", _COUNT_SEE, "single", negative_counts, ("HANrnn",)),
-    _figure(
-        "5",
-        f"{_BOX} HANrnn, FLANrnn and FLANconv.",
-        _BOX_SEE,
-        "flips",
-        erased_boxes,
-        ("HANrnn", "FLANrnn", "FLANconv"),
-    ),
+    _figure("3", "single", erasure.divergence_clouds, f"{_CLOUD} HANrnn.", _CLOUD_SEE, ("HANrnn",)),
+    _figure("4", "single", erasure.negative_counts, f"{_COUNT} HANrnn.", _COUNT_SEE, ("HANrnn",)),
+    _figure("5", "flips", erasure.erased_boxes, f"{_BOX} HANrnn, FLANrnn and FLANconv.", _BOX_SEE, _ENCODED),
     _figure(
         "6",
+        "flips",
+        _fractions_and_tail,
         f"{_BOX} Models without encoder. Below, the tail of {TAIL}: the share of instances that lose more than each "
         "fraction; squares are what the paper says of Amazon above one half.",
         "How far the boxes lie left of those of Figure 5, and which rankings have a tail beyond one half.",
-        "flips",
-        _fractions_and_tail,
-        ("HANnoenc", TAIL),
+        _BARE,
     ),
     _figure(
         "7",
+        "single",
+        erasure.divergence_clouds,
         f"{_CLOUD} All models.",
         f"{_CLOUD_SEE[:-1]}: sooner or later with less of an encoder.",
-        "single",
-        divergence_clouds,
     ),
-    _figure("8", f"{_COUNT} All models.", _COUNT_SEE, "single", negative_counts),
+    _figure("8", "single", erasure.negative_counts, f"{_COUNT} All models.", _COUNT_SEE),
     _figure(
         "9",
-        f"{_MATRIX.format('attention')} All models; the paper's numbers are its Table 2's, for HANrnn.",
-        _MATRIX_SEE,
         "single",
         _matrices("attention"),
+        f"{_MATRIX.format('attention')} All models; the paper's numbers are its Table 2's, for HANrnn.",
+        _MATRIX_SEE,
     ),
-    _figure("10", f"{_BOX} All models.", _BOX_SEE, "flips", erased_boxes),
+    _figure("10", "flips", erasure.erased_boxes, f"{_BOX} All models.", _BOX_SEE),
     _figure(
         "11",
+        "flips",
+        partial(erasure.erased_boxes, column="mass"),
         "Attention weight of the units erased at the first flip, as it was before any were erased. Boxes as in Figure "
         "10; at the right the median and how many flips a box stands on.",
         "Whether attention has to erase most of the weight, and how much less gradient and product erase.",
-        "flips",
-        _masses,
     ),
     _figure(
         "12",
-        _MATRIX.format("gradient"),
-        "Whether the upper row adds up to more than in Figure 9: how often the first unit alone flips.",
         "single",
         _matrices("gradient"),
+        _MATRIX.format("gradient"),
+        "Whether the upper row adds up to more than in Figure 9: how often the first unit alone flips.",
     ),
     _figure(
         "13",
-        _MATRIX.format("product"),
-        "Whether the upper row adds up to more than in Figures 9 and 12, and how near the paper's numbers are.",
         "single",
         _matrices("product"),
+        _MATRIX.format("product"),
+        "Whether the upper row adds up to more than in Figures 9 and 12, and how near the paper's numbers are.",
     ),
     _figure(
         "minimum",
+        "flips",
+        erasure.excess_curves,
         "Share of the instances that a ranking flips with at most so many times the fewest erasures that flip them at "
         "all. Ours: the paper calls the minimum computationally prohibitive.",
         "Where a curve begins is how often its ranking attains the minimum; where it ends, how often it flips; the "
         "higher, the better.",
-        "flips",
-        excess_curves,
         title="How far each ranking is from the minimum",
     ),
 )

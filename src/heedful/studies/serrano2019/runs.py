@@ -12,7 +12,6 @@ draws them, where the authors' recurrent ones were orthogonal; the biases of att
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -63,42 +62,32 @@ MODELS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 """The paper's six models as changes of settings, in its order."""
 
-HAN_VALUES: Mapping[str, tuple[float, float, float, float]] = {
-    "yahoo": (0.4445, 0.2202, 0.3749, 0.0004),
-    "imdb-10": (0.4445, 0.2202, 0.2457, 0.0004),
-    "amazon": (0.6, 0.2, 0.4, 0.0002),
-    "yelp": (0.7, 0.1, 0.7, 0.0001),
+VALUES: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
+    "hierarchical": {
+        "yahoo": (0.4445, 0.2202, 0.3749, 0.0004),
+        "imdb-10": (0.4445, 0.2202, 0.2457, 0.0004),
+        "amazon": (0.6, 0.2, 0.4, 0.0002),
+        "yelp": (0.7, 0.1, 0.7, 0.0001),
+    },
+    "flat": {
+        "yahoo": (0.4445, 0.0, 0.4457, 0.0004),
+        "imdb-10": (0.4445, 0.0, 0.3457, 0.0004),
+        "amazon": (0.6, 0.0, 0.4, 0.0002),
+        "yelp": (0.7, 0.0, 0.7, 0.0001),
+    },
 }
-"""Dropout before the sentence encoder, before the document encoder and in the classification layer, and learning rate
+"""Dropout of words, of sentences (before the document encoder) and in the classification layer, and learning rate
 (appendix A.1). The paper gives the same for all three encoders."""
 
-FLAN_VALUES: Mapping[str, tuple[float, float, float]] = {
-    "yahoo": (0.4445, 0.4457, 0.0004),
-    "imdb-10": (0.4445, 0.3457, 0.0004),
-    "amazon": (0.6, 0.4, 0.0002),
-    "yelp": (0.7, 0.7, 0.0001),
-}
-"""Dropout before the encoder and in the classification layer, and learning rate (appendix A.1)."""
-
-
-def _values(corpus: str, model: str) -> Mapping[str, Any]:
-    if model.startswith("HAN"):
-        words, sentences, logits, rate = HAN_VALUES[corpus]
-    else:
-        (words, logits, rate), sentences = FLAN_VALUES[corpus], 0.0
-    return {
-        "model.dropout": words,
-        "model.sentence_dropout": sentences,
-        "model.logit_dropout": logits,
-        "training.learning_rate": rate,
-        "training.batch_size": 64,
-        "training.ties": "first",
-        "training.epochs": 60,
-    }
-
+_VALUED = ("model.dropout", "model.sentence_dropout", "model.logit_dropout", "training.learning_rate")
+_ALIKE: Mapping[str, Any] = {"training.batch_size": 64, "training.ties": "first", "training.epochs": 60}
 
 CONFIGURATIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType(
-    {(corpus, model): _values(corpus, model) for corpus in NAMES for model in MODELS}
+    {
+        (corpus, model): {**dict(zip(_VALUED, VALUES[MODELS[model]["model.structure"]][corpus], strict=True)), **_ALIKE}
+        for corpus in NAMES
+        for model in MODELS
+    }
 )
 """What the paper sets for each of its corpora (by the names they have here) and models, beside `MODELS`."""
 
@@ -131,11 +120,6 @@ QUICK = Selection(datasets=("yahoo-1k",), models=tuple(MODELS), quick=True, synt
 def configured_as(dataset: str) -> str:
     """The paper's corpus whose values a data set is trained with."""
     return dataset if dataset in NAMES else NEAREST.get(dataset, OTHERWISE)
-
-
-def called(dataset: str) -> str:
-    """What the paper calls a data set; a sample keeps its own name, a file is called by its name."""
-    return NAMES.get(dataset, Path(dataset).name)
 
 
 def data_settings(dataset: str) -> DataSettings:

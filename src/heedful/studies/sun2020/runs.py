@@ -1,17 +1,24 @@
-"""The runs of the study on real data: a data set, a model, a λ and a seed become settings.
+"""The runs of the study. On real data a data set, a model, a λ and a seed become settings; on made data (supplement
+B–F) the paper's recipe, and all trainings that the study records.
 
 The paper's models (Table 2): DP is dot-product attention on the embeddings, DP-L puts a bidirectional LSTM before it,
-DP-A an affine layer, AD has additive attention. What the paper does not print is chosen here and said in `MODELS`.
+DP-A an affine layer, AD has additive attention. What the paper does not print is chosen here and said in `MODELS`. A
+recording is a run that looks at the dynamics while it trains (`record.flow`); its tables are named without `flow_`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
+
+import pandas as pd
 
 from heedful.config import DataSettings, RunSettings
 from heedful.papers.sun2020 import SCALES
+from heedful.pipeline import Run
+from heedful.studies.measures import called
 from heedful.studies.study import Selection, Trial
+from heedful.text.synthetic import DESCRIBED, TRAIN_SIZE
 
 WEIGHT_DECAY = {"DP-L": 1e-5, "DP-A": 1e-5, "AD": 0.01}
 """L2 on the LSTM, affine and additive weights. The paper says that it was used, not how strong. The rule
@@ -61,25 +68,11 @@ class Cell:
 
     @property
     def title(self) -> str:
-        return f"{called(self.dataset)} ({self.model}, λ={self.scale:g})"
+        return f"{called(self.dataset, NAMES)} ({self.model}, λ={self.scale:g})"
 
 
-def called(dataset: str) -> str:
-    """What the paper calls a data set; a file is called by its name."""
-    return NAMES.get(dataset, Path(dataset).name)
-
-
-def table_trials(selection: Selection) -> list[Trial]:
-    """The runs of Table 2; quickly, models other than DP at λ = 10 only."""
-    return _trials(selection, everywhere=not selection.quick)
-
-
-def compared_trials(selection: Selection) -> list[Trial]:
-    """What the claims compare: DP at every λ, the other models at λ = 10."""
-    return _trials(selection, everywhere=False)
-
-
-def _trials(selection: Selection, *, everywhere: bool) -> list[Trial]:
+def trials_of(selection: Selection, *, everywhere: bool = False) -> list[Trial]:
+    """What the claims compare: DP at every λ, the other models at λ = 10, or all of them `everywhere`."""
     return [
         Cell(dataset=dataset, model=model, scale=scale).trial(seed)
         for dataset in selection.datasets
@@ -93,3 +86,126 @@ def _trials(selection: Selection, *, everywhere: bool) -> list[Trial]:
 def cost(settings: RunSettings) -> tuple[bool, bool, bool]:
     """What takes longest: IMDB, LSTMs, additive attention."""
     return settings.data.source == "imdb", settings.model.encoder == "lstm", settings.model.attention == "additive"
+
+
+RATE, BATCH = 0.015, 200
+"""The paper's fixed learning rate and batch size."""
+
+EPOCHS, STEPS = 500, TRAIN_SIZE // BATCH
+"""Epochs, and the steps of one."""
+
+EVERY = 5 * STEPS
+"""Steps between the moments that are kept."""
+
+HASTE = 25
+"""Quick recordings take 25 times the rate for a 25th of the epochs: the same time of gradient flow. The step is still
+small against the curvature: final scores differ from those at the paper's rate in the third digit."""
+
+QUICK_MOMENTS = 50
+"""So many moments of a quick recording are kept."""
+
+PENALTY = 1e-3
+"""c of c·|VᵀW| on synthetic data."""
+
+SEEDS = (0, 1, 2, 3, 4)
+QUICK_SEEDS = (0, 1, 2)
+RATIO_SEEDS = (0, 1, 2, 3)
+RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Shares of positive texts. The paper has five ratios and does not print them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planted:
+    """A synthetic corpus: Data I by default, Data II with noise, skewed, or of several classes."""
+
+    classes: int = 2
+    noise: float = 0.0
+    """The share of texts with words of another class."""
+    positive_share: float = 0.5
+    size: int = TRAIN_SIZE
+
+    @property
+    def source(self) -> str:
+        """The corpus as `load_corpus` takes it: what is not as usual."""
+        unusual = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        return DESCRIBED + ",".join(f"{name}={getattr(self, name)}" for name in unusual)
+
+    @classmethod
+    def of(cls, source: str) -> "Planted":
+        """The corpus that such a text describes."""
+        said = dict(part.split("=") for part in source.removeprefix(DESCRIBED).split(",") if part)
+        return cls(**{name: type(usual)(said[name]) for name, usual in vars(cls()).items() if name in said})
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run that was recorded; its tables are read when they are asked for."""
+
+    run: Run
+
+    @property
+    def settings(self) -> RunSettings:
+        return self.run.settings
+
+    @property
+    def data(self) -> Planted:
+        return Planted.of(self.settings.data.source)
+
+    @property
+    def seed(self) -> int:
+        return self.settings.training.seed
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the tables; `time` counts epochs of the paper's rate and batches, so that quick recordings compare."""
+        table = self.run.table(name if name == "history" else f"flow_{name}")
+        if "step" in table:
+            table.insert(2, "time", table["step"] * self.settings.training.learning_rate / (RATE * STEPS))
+        return table
+
+
+def recipe(changes: Mapping[str, Any] = MappingProxyType({}), *, seed: int = 0, quick: bool = False) -> RunSettings:
+    """The paper's synthetic recipe: Data I, λ = 10, SGD at a fixed rate, d = 100, W ~ U(−1, 1), no dropout."""
+    haste = HASTE if quick else 1
+    usual = {
+        "data.source": Planted().source,
+        "model.attention": "dot",
+        "model.encoder": "none",
+        "model.score_scale": 10.0,
+        "model.embedding_range": 0.1,
+        "model.readout_range": 1.0,
+        "model.dropout": 0.0,
+        "training.optimizer": "sgd",
+        "training.learning_rate": RATE * haste,
+        "training.learning_rate_decay": 0.0,
+        "training.batch_size": BATCH,
+        "training.epochs": EPOCHS // haste,
+        "training.alignment_penalty": 0.0,
+        "training.seed": seed,
+        "record.flow": EPOCHS // haste * STEPS // QUICK_MOMENTS if quick else EVERY,
+    }
+    return RunSettings().change({**usual, **changes})
+
+
+def plan(*, quick: bool = False) -> dict[str, tuple[RunSettings, ...]]:
+    """All recordings of the study by the name of their set; equal settings in two sets are one recording."""
+    usual, penalised = QUICK_SEEDS if quick else SEEDS, {"training.alignment_penalty": PENALTY}
+    sets: dict[str, tuple[Mapping[str, Any], tuple[int, ...]]] = {
+        "data-1": ({}, usual),
+        "penalised": (penalised, usual),
+        "data-2": ({"data.source": Planted(noise=0.05).source}, usual),
+        "wide": ({"model.embedding_range": 1.0}, usual),
+        "affine": ({"model.encoder": "affine", **penalised}, (0,)),
+        "additive": ({"model.attention": "additive"}, (0,)),
+        "multi": ({"data.source": Planted(classes=3).source}, (0,)),
+        **{ratio_name(share): ({"data.source": Planted(positive_share=share).source}, RATIO_SEEDS) for share in RATIOS},
+        "large-scale": ({"model.score_scale": 100.0}, usual),
+    }
+    return {
+        name: tuple(recipe(changes, seed=seed, quick=quick) for seed in seeds)
+        for name, (changes, seeds) in sets.items()
+    }
+
+
+def ratio_name(positive_share: float) -> str:
+    """The name of a set of recordings with so many positive texts."""
+    return f"ratio-{positive_share:g}"

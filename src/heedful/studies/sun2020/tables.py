@@ -1,6 +1,6 @@
 """The tables of the study: Table 2, the published trajectory on made data, and what the claims are judged on."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,11 @@ import pandas as pd
 
 from heedful.analysis.statistics import Estimate, mean_over_seeds
 from heedful.claims.combine import own_or_over_seeds
-from heedful.claims.dynamics import EXPECTED
+from heedful.claims.trainings import EXPECTED
 from heedful.papers.sun2020 import PUBLISHED_LOSS, PUBLISHED_SCORES, accuracy
-from heedful.report.page import PageTable
-from heedful.studies.study import Frames, Material
-from heedful.studies.sun2020.runs import called
-from heedful.studies.sun2020.synthetic import Recording
+from heedful.studies.measures import Cell, arranged, beside, beside_in_words, called
+from heedful.studies.study import Material
+from heedful.studies.sun2020.runs import NAMES, Recording
 
 OUTSIDE = "†"
 """Marks a cell whose interval does not hold the paper's number."""
@@ -44,50 +43,31 @@ def table_2(runs: pd.DataFrame) -> pd.DataFrame:
         seeds = [Estimate(value=value, low=low, high=high, count=1) for value, low, high in ends]
         estimate = own_or_over_seeds(seeds, (0.0, 100.0))
         paper = accuracy(dataset, model, scale)
-        rows.append(
-            {
-                "dataset": called(dataset),
-                "model": model,
-                "scale": scale,
-                "accuracy": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "seeds": len(cell),
-                "paper": paper,
-                "difference": None if paper is None else estimate.value - paper,
-                "outside": None if paper is None else not estimate.low <= paper <= estimate.high,
-            }
-        )
-    return pd.DataFrame(rows)
+        said = {"dataset": called(dataset, NAMES), "model": model, "scale": scale}
+        outside = None if paper is None else not estimate.low <= paper <= estimate.high
+        rows.append({**said, **beside("accuracy", estimate, len(cell), paper, unit=1.0), "outside": outside})
+    return pd.DataFrame(rows).drop(columns="instances")
 
 
 def as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """The arrangement of the paper: a row per data set and λ, a column per model, cells in words."""
-    rows: dict[tuple[str, float], dict[str, object]] = {}
-    for cell in table.to_dict("records"):
-        row = rows.setdefault((cell["dataset"], cell["scale"]), {"data": cell["dataset"], "λ": f"{cell['scale']:g}"})
-        row[str(cell["model"])] = _cell_words(cell)
-    return pd.DataFrame(list(rows.values())).fillna("–")
+    rows = arranged(table, ["dataset", "scale"], "model", _cell_words)
+    return rows.assign(scale=rows["scale"].map("{:g}".format)).rename(columns={"dataset": "data", "scale": "λ"})
 
 
-def _cell_words(cell: Mapping[Hashable, Any]) -> str:
+def _cell_words(cell: Cell) -> str:
     """Such as `82.8 [81.0, 84.4], paper 82.2`, with a mark where the paper lies outside."""
-    words = f"{cell['accuracy']:.1f} [{cell['low']:.1f}, {cell['high']:.1f}]"
-    if pd.isna(cell["paper"]):
-        return words
-    return f"{words}, paper {cell['paper']:.1f}{OUTSIDE if cell['outside'] else ''}"
+    return beside_in_words(cell, "accuracy") + (OUTSIDE if cell["outside"] is True else "")
 
 
-def show_table_2(files: Frames) -> PageTable:
-    table = files["table2"]
+def interval_words(table: pd.DataFrame) -> str:
+    """What to know of Table 2."""
     seeds = int(table["seeds"].max())
     interval = "over the test texts (Wilson)" if seeds == 1 else f"over {seeds} seeds (Student)"
-    note = (
+    return (
         f"Test accuracy in per cent with its 95 % interval {interval}. {OUTSIDE} marks cells whose interval does not "
         "hold the paper's number, which is one run."
     )
-    cells = files["table2-as-printed"]
-    return PageTable(name="table2", title="Table 2", cells=cells, data=table, note=note, lead=summary_words(table))
 
 
 def summary_words(table: pd.DataFrame) -> str:
@@ -124,21 +104,10 @@ def score_table(recordings: Sequence[Recording]) -> pd.DataFrame:
     for (quantity, group), (published, reruns) in PUBLISHED_SCORES.items():
         ours = mean_over_seeds(ends[(quantity, group)].to_numpy(dtype=np.float64))
         target = published if reruns is None else reruns
-        rows.append(
-            {
-                "quantity": quantity,
-                "group": group,
-                "published": published,
-                "reruns": reruns,
-                "ours": ours.value,
-                "low": ours.low,
-                "high": ours.high,
-                "difference": ours.value - target,
-                "relative": abs(ours.value / target - 1) if target else None,
-                "seeds": len(recordings),
-            }
-        )
-    return pd.DataFrame(rows)
+        said = {"quantity": quantity, "group": group, "published": published, "reruns": reruns}
+        found = {"ours": ours.value, "low": ours.low, "high": ours.high, "difference": ours.value - target}
+        rows.append({**said, **found, "relative": abs(ours.value / target - 1) if target else None})
+    return pd.DataFrame(rows).assign(seeds=len(recordings))
 
 
 def _end_means(recording: Recording) -> dict[tuple[str, str], float]:
@@ -154,20 +123,19 @@ def last_moment(table: pd.DataFrame) -> pd.DataFrame:
 
 def penalty_table(recordings: Sequence[Recording]) -> pd.DataFrame:
     """For C5, a row per run: corpus, seed, penalty, gap between the mean attention scores of positive and negative
-    tokens, test accuracy, VᵀW."""
-    return pd.DataFrame(
-        [
-            {
-                "corpus": _corpus_name(recording),
-                "seed": recording.seed,
-                "penalty": recording.settings.training.alignment_penalty,
-                "gap": attention_gap(recording.table("scores")),
-                "accuracy": recording.test_accuracy,
-                "alignment": float(recording.table("model")["alignment"].iloc[-1]),
-            }
-            for recording in recordings
-        ]
-    )
+    tokens, test accuracy after the last epoch (not after the best), VᵀW."""
+    rows = [
+        {
+            "corpus": _corpus_name(one),
+            "seed": one.seed,
+            "penalty": one.settings.training.alignment_penalty,
+            "gap": attention_gap(one.table("scores")),
+            "accuracy": float(one.table("accuracy")["test_accuracy"].item()),
+            "alignment": float(one.table("model")["alignment"].iloc[-1]),
+        }
+        for one in recordings
+    ]
+    return pd.DataFrame(rows)
 
 
 def _corpus_name(recording: Recording) -> str:
@@ -183,13 +151,12 @@ def attention_gap(tokens: pd.DataFrame) -> float:
 
 def gap_courses(recordings: Sequence[Recording]) -> pd.DataFrame:
     """The gap at every moment: time, seed, penalised, gap."""
-    parts = []
-    for recording in recordings:
+
+    def gaps(recording: Recording) -> pd.DataFrame:
         means = recording.table("groups").pivot(index="time", columns="group", values="attention")
-        gap = (means["positive"] - means["negative"]).abs().rename("gap").reset_index()
-        penalised = recording.settings.training.alignment_penalty > 0
-        parts.append(gap.assign(seed=recording.seed, penalised=penalised))
-    return pd.concat(parts, ignore_index=True)
+        return (means["positive"] - means["negative"]).abs().rename("gap").reset_index()
+
+    return _together(recordings, gaps, _penalised)
 
 
 def widest_gap(recordings: Sequence[Recording]) -> pd.DataFrame:
@@ -198,8 +165,11 @@ def widest_gap(recordings: Sequence[Recording]) -> pd.DataFrame:
     plain = [one for one in recordings if not one.settings.training.alignment_penalty]
     widest = max(plain, key=lambda one: attention_gap(one.table("scores")))
     shown = [one for one in recordings if one.seed == widest.seed]
-    parts = [one.table("tokens").assign(penalised=one.settings.training.alignment_penalty > 0) for one in shown]
-    return pd.concat(parts, ignore_index=True)
+    return _together(shown, lambda one: one.table("tokens"), _penalised).drop(columns="seed")
+
+
+def _penalised(recording: Recording) -> dict[str, bool]:
+    return {"penalised": recording.settings.training.alignment_penalty > 0}
 
 
 def alignment_courses(recordings: Sequence[Recording]) -> pd.DataFrame:
@@ -274,7 +244,7 @@ def noise_table(recordings: Sequence[Recording]) -> pd.DataFrame:
 def _together(
     recordings: Sequence[Recording],
     table: Callable[[Recording], pd.DataFrame],
-    said: Callable[[Recording], dict[str, float]] = lambda _: {},
+    said: Callable[[Recording], dict[str, Any]] = lambda _: {},
 ) -> pd.DataFrame:
     """A table of every recording below each other, with what is said of it and its seed behind."""
     return pd.concat([table(one).assign(**said(one), seed=one.seed) for one in recordings], ignore_index=True)

@@ -22,10 +22,11 @@ from typer.testing import CliRunner
 
 from heedful.cli.data import fetch_data
 from heedful.errors import DataError, UnknownName
-from heedful.text.datasets import DATASETS, load_corpus
-from heedful.text.public import fetch as fetching
-from heedful.text.public.fetch import Step, Unreachable, download, fetch
-from heedful.text.public.sources import PublicFile
+from heedful.text import fetch as fetching
+from heedful.text.datasets import load_corpus
+from heedful.text.fetch import Step, Unreachable, download, fetch
+from heedful.text.published import PublicFile
+from heedful.text.recipes import DATASETS
 
 WORDS = [f"{first}{second}ord" for first in "bcdfg" for second in ("al", "el", "il", "ol")]
 

@@ -1,5 +1,6 @@
-"""Published files as rows of labelled text, each with the file of the data folder that it belongs to.
+"""Where corpora live publicly, addresses and checksums, and how their files become tables of the data folder.
 
+Rows of labelled text are read from the published files, each with the file of the data folder that it belongs to.
 Archives are read without writing any member to the disk. One from elsewhere is not trusted: a member that would land
 outside its folder, or that is no plain file, is refused even though nothing here unpacks it, because such an archive is
 not what its publisher made.
@@ -13,8 +14,9 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
@@ -24,8 +26,9 @@ import pyarrow.parquet
 from heedful.errors import DataError
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
-Convert = Callable[[Sequence[Path]], Rows]
-"""From downloaded files to rows."""
+Convert = Callable[[Sequence[Path]], Rows]  # from downloaded files to rows
+Lines = Iterator[tuple[int, str, Mapping[str, Any]]]
+ReadLines = Callable[[Path], Lines]
 
 BROKEN = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError),
@@ -40,14 +43,13 @@ GROUPS = ("rec.motorcycles", "rec.sport.baseball", "rec.sport.hockey", "sci.med"
 """The newsgroups that the corpora use."""
 
 SST_2, SST_5 = "sst2_tree.jsonl.gz", "sst5_tree.jsonl.gz"
-MIDDLE = 2
-"""Of the labels 0 … 4 of the treebank; the binary task leaves such sentences out."""
-
+MIDDLE = 2  # of the labels 0 … 4 of the treebank; the binary task leaves such sentences out
+SCALE_COLUMNS = ("subj", "rating", "label.3class", "label.4class")
 _IMDB_REVIEW = re.compile(r"(?:^|/)aclImdb/(train|test)/(pos|neg)/(\d+)_(\d+)\.txt$")
 _MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([^/]+)/(\d+)$")
 _TREES = re.compile(r"(?:^|/)trees/(train|dev|test)\.txt$")
 _TABLE = re.compile(r"(?:^|/)(train|test)\.csv$")
-_SCALE_COLUMN = re.compile(r"(?:^|/)scaledata/([^/]+)/(subj|rating|label\.3class|label\.4class)\.[^/]+$")
+_SCALE_COLUMN = re.compile(rf"(?:^|/)scaledata/([^/]+)/({'|'.join(map(re.escape, SCALE_COLUMNS))})\.[^/]+$")
 _PIECE = re.compile(r"\(\s*([0-4])(?=[\s()])|(\))|([^\s()]+)|\S")
 _ESCAPES = {"-LRB-": "(", "-RRB-": ")", "\\/": "/", "\\*": "*"}
 _ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
@@ -56,8 +58,7 @@ _ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
 def _members(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match[str], IO[bytes]]]:
     """The files of an archive with such names, in its order; a content is to be read before the next one."""
     for name, content in _zip_members(path) if zipfile.is_zipfile(path) else _tar_members(path):
-        match = wanted.search(name)
-        if match:
+        if match := wanted.search(name):
             yield match, content
 
 
@@ -74,8 +75,7 @@ def _tar_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with tarfile.open(path) as archive:
         for info in archive:
             _refuse(path, info.name, None if info.isfile() or info.isdir() else "is a link or a device")
-            content = archive.extractfile(info)
-            if content is not None:
+            if (content := archive.extractfile(info)) is not None:
                 yield info.name, content
 
 
@@ -115,36 +115,28 @@ def csv_rows(target: str, paths: Sequence[Path]) -> Rows:
             yield target, {"text": "\n".join(filter(None, fields)), "label": label, "split": match[1]}
 
 
-def star_rows(target: str, paths: Sequence[Path]) -> Rows:
-    """The same from two Parquet files, train and test, with `text` and a `label` that counts from 0."""
-    for split, path in zip(("train", "test"), paths, strict=True):
-        for label, text in parquet_lines(path):
-            yield target, {"text": text, "label": label + 1, "split": split}
+def split_rows(read: ReadLines, targets: Mapping[str, str], topics: Sequence[str], paths: Sequence[Path]) -> Rows:
+    """From a file for each split, given how class numbers from 0, texts and what else is kept are read from it. Classes
+    are called by their topics; without topics they are stars, which count from 1."""
+    for (split, target), path in zip(targets.items(), paths, strict=True):
+        for label, text, kept in read(path):
+            if topics and not 0 <= label < len(topics):
+                raise DataError(f"'{path.name}' holds the class number {label + 1}; AG News has 1 to {len(topics)}.")
+            yield target, {"text": text, "label": topics[label] if topics else label + 1, "split": split, **kept}
 
 
-def news_rows(read: Callable[[Path], Iterator[tuple[int, str]]], paths: Sequence[Path]) -> Rows:
-    """AG News from a training and a test file, given how topic numbers from 0 and texts are read from each."""
-    for (split, target), path in zip(NEWS_FILES.items(), paths, strict=True):
-        for label, text in read(path):
-            if not 0 <= label < len(NEWS_TOPICS):
-                most = len(NEWS_TOPICS)
-                raise DataError(f"'{path.name}' holds the class number {label + 1}; AG News has 1 to {most}.")
-            yield target, {"text": text, "label": NEWS_TOPICS[label], "split": split}
-
-
-def news_csv_lines(path: Path) -> Iterator[tuple[int, str]]:
+def news_csv_lines(path: Path) -> Lines:
     """Class number from 1, title, description."""
     with path.open(encoding="utf-8", newline="") as lines:
-        for label, fields in _csv_lines(path.name, lines):
-            yield label - 1, " ".join(fields)
+        yield from ((label - 1, " ".join(fields), {}) for label, fields in _csv_lines(path.name, lines))
 
 
-def parquet_lines(path: Path) -> Iterator[tuple[int, str]]:
+def parquet_lines(path: Path) -> Lines:
     """`label`, which counts from 0, and `text`."""
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(columns=["text", "label"]):
-                yield from ((int(row["label"]), row["text"]) for row in batch.to_pylist())
+                yield from ((int(row["label"]), row["text"], {}) for row in batch.to_pylist())
     except pyarrow.ArrowException as error:
         raise DataError(f"'{path.name}' is not a Parquet file with text and label: {error}") from error
 
@@ -157,14 +149,12 @@ def _csv_lines(name: str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]
         yield int(line[0]), [field.replace("\\n", "\n").strip() for field in line[1:]]
 
 
-def json_star_rows(paths: Sequence[Path]) -> Rows:
-    """The English Amazon reviews of MTEB: JSON lines with `text`, `id` and a `label` that counts from 0."""
-    for split, path in zip(("val", "test"), paths, strict=True):
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                row = _json(line, f"Line {number} of '{path.name}'")
-                kept = {"text": row["text"], "label": int(row["label"]) + 1, "split": split, "id": row["id"]}
-                yield "amazon_multi_en_stars.jsonl.gz", kept
+def json_lines(path: Path) -> Lines:
+    """JSON lines with `text`, `id` and a `label` that counts from 0, as MTEB has the English Amazon reviews."""
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            row = _json(line, f"Line {number} of '{path.name}'")
+            yield int(row["label"]), row["text"], {"id": row["id"]}
 
 
 def ten_star_rows(paths: Sequence[Path]) -> Rows:
@@ -187,18 +177,14 @@ def scale_rows(paths: Sequence[Path]) -> Rows:
     for match, content in _members(paths[0], _SCALE_COLUMN):
         columns.setdefault(match[1], {})[match[2]] = content.read().decode("latin-1").splitlines()
     for author, held in columns.items():
-        for text, rating, three, four in _together(author, held):
+        lengths = [len(held.get(name, ())) for name in SCALE_COLUMNS]
+        if len(set(lengths)) != 1:
+            names = ", ".join(SCALE_COLUMNS)
+            raise DataError(f"The files of '{author}' do not belong together: {names} have {lengths} lines.")
+        for text, rating, three, four in zip(*(held[name] for name in SCALE_COLUMNS), strict=True):
             row = {"text": text, "label": round(float(rating), 1), "rating": float(rating)}
             kept = {**row, "label3": int(three), "label4": int(four), "author": author, "split": "all"}
             yield "pl_scale.jsonl.gz", kept
-
-
-def _together(author: str, held: dict[str, list[str]]) -> Iterable[tuple[str, ...]]:
-    wanted = ("subj", "rating", "label.3class", "label.4class")
-    lengths = [len(held.get(name, ())) for name in wanted]
-    if len(set(lengths)) != 1:
-        raise DataError(f"The files of '{author}' do not belong together: {', '.join(wanted)} have {lengths} lines.")
-    return zip(*(held[name] for name in wanted), strict=True)
 
 
 def treebank_rows(paths: Sequence[Path]) -> Rows:
@@ -251,3 +237,146 @@ def _no_tree(line: str) -> DataError:
         f"This is not a sentiment tree: '{line.strip()[:60]}'. Each phrase is a label 0–4 and what it holds, in "
         "brackets: (3 (2 It) (4 works))."
     )
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A file that can be downloaded, and what it is called in the data folder."""
+
+    name: str
+    address: str
+    checksum: str | None = None  # algorithm and digest: `sha256:…` or `md5:…`
+
+
+@dataclass(frozen=True)
+class Source:
+    """Public files, and the tables of the data folder that are made from them."""
+
+    title: str
+    home: str  # the page that tells people about the data and their terms of use
+    files: tuple[PublicFile, ...]
+    makes: tuple[str, ...]
+    convert: Convert
+
+    def rows(self, paths: Sequence[Path]) -> Rows:
+        """Of the downloaded files; what a damaged one raises, at whatever place, becomes one sentence."""
+        try:
+            yield from self.convert(paths)
+        except BROKEN as error:
+            said, names = str(error) or type(error).__name__, ", ".join(path.name for path in paths)
+            remedy = "Is it complete? Delete it and fetch it again."
+            raise DataError(f"'{names}' cannot be read: {said}. {remedy}") from error
+
+    def at(self, base: str) -> "Source":
+        """The same files under another address: a mirror that keeps their names."""
+        moved = [replace(file, address=f"{base.rstrip('/')}/{file.name}") for file in self.files]
+        return replace(self, files=tuple(moved))
+
+
+CHECKSUMS = {
+    "trainDevTestTrees_PTB.zip": "sha256:5c613a4f673fc74097d523a2c83f38e0cc462984d847b82c7aaf36b01cbbbfcc",
+    "aclImdb_v1.tar.gz": "md5:7c2ac02c03563afcf9b574c7e56c153a",
+    "20news-bydate.tar.gz": "sha256:8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
+    "ag_news_train.csv": "md5:b1a00f826fdfbd249f79597b59e1dc12",
+    "ag_news_test.csv": "md5:d52ea96a97a2d943681189a97654912d",
+    "ag_news_train.parquet": "sha256:fc508d6d9868594e3da960a8cfeb63ab5a4746598b93428c224397080c1f52ee",
+    "ag_news_test.parquet": "sha256:71de87ec66bc5737752a2502204dfa6d7fe9856ade3ea444dc6317789a4f13fb",
+    "yelp_review_full_csv.tgz": "sha256:56006b0a17a370f1e366504b1f2c3e3754e4a3dda17d3e718a885c552869a559",
+    "amazon_review_full_csv.tgz": "sha256:4af62eeee139d0142e0747340b68646d23483d9475c33ea0641ee9175b423443",
+    "yahoo_answers_csv.tgz": "sha256:2d4277855faf8b35259009425fa8f7fe1888b5644b47165508942d000f4c96ae",
+}
+"""By the name in the data folder: those that could be found published by others who read the same file."""
+
+
+def _files(folder: str, names: Mapping[str, str]) -> tuple[PublicFile, ...]:
+    """The files of a public folder, by their names in the data folder."""
+    return tuple(PublicFile(name, f"{folder}/{there}", CHECKSUMS.get(name)) for name, there in names.items())
+
+
+def _same(folder: str, name: str) -> tuple[PublicFile, ...]:
+    return _files(folder, {name: name})
+
+
+def _zhang(title: str, name: str) -> Source:
+    """An archive of Zhang et al. 2015."""
+    files, table = _same("https://s3.amazonaws.com/fast-ai-nlp", f"{name}_csv.tgz"), f"{name}.parquet"
+    home = "https://github.com/zhangxiangxiao/Crepe"
+    return Source(f"{title} (Zhang et al. 2015)", home, files, (table,), partial(csv_rows, table))
+
+
+_STANFORD = "https://nlp.stanford.edu/sentiment"
+_IMDB = "https://ai.stanford.edu/~amaas/data/sentiment"
+_CORNELL = "https://www.cs.cornell.edu/people/pabo/movie-review-data"
+_HUGGING_FACE = "https://huggingface.co/datasets"
+_AG_NEWS = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv"
+_AG_NEWS_PARQUET = f"{_HUGGING_FACE}/fancyzhx/ag_news/resolve/eb185aade064a813bc0b7f42de02595523103ca4/data"
+_YELP_PARQUET = f"{_HUGGING_FACE}/Yelp/yelp_review_full/resolve/main/yelp_review_full"
+_AMAZON_MULTI = f"{_HUGGING_FACE}/mteb/amazon_reviews_multi/resolve/main/en"
+_TRAIN, _TEST = "train-00000-of-00001.parquet", "test-00000-of-00001.parquet"
+
+TREEBANK = Source(
+    "Stanford Sentiment Treebank (Socher et al. 2013)",
+    f"{_STANFORD}/",
+    _same(_STANFORD, "trainDevTestTrees_PTB.zip"),
+    (SST_2, SST_5),
+    treebank_rows,
+)
+IMDB = Source(
+    "Large Movie Review Dataset (Maas et al. 2011)",
+    f"{_IMDB}/",
+    _same(_IMDB, "aclImdb_v1.tar.gz"),
+    ("imdb_train.jsonl.gz", "imdb_test.jsonl.gz"),
+    imdb_rows,
+)
+NEWSGROUPS = Source(
+    "20 Newsgroups, sorted by date",
+    "http://qwone.com/~jason/20Newsgroups/",
+    _files("https://ndownloader.figshare.com/files", {"20news-bydate.tar.gz": "5975967"}),
+    ("20news_bydate_5cat.jsonl.gz",),
+    newsgroup_rows,
+)
+AG_NEWS = Source(
+    "AG News (Zhang et al. 2015)",
+    "https://github.com/mhjabreel/CharCnn_Keras",
+    _files(_AG_NEWS, {"ag_news_train.csv": "train.csv", "ag_news_test.csv": "test.csv"}),
+    tuple(NEWS_FILES.values()),
+    partial(split_rows, news_csv_lines, NEWS_FILES, NEWS_TOPICS),
+)
+AG_NEWS_PARQUET = Source(
+    "AG News (Zhang et al. 2015), Hugging Face",
+    f"{_HUGGING_FACE}/fancyzhx/ag_news",
+    _files(_AG_NEWS_PARQUET, {"ag_news_train.parquet": _TRAIN, "ag_news_test.parquet": _TEST}),
+    AG_NEWS.makes,
+    partial(split_rows, parquet_lines, NEWS_FILES, NEWS_TOPICS),
+)
+YELP = _zhang("Yelp reviews, full", "yelp_review_full")
+AMAZON = _zhang("Amazon reviews, full", "amazon_review_full")
+YAHOO = _zhang("Yahoo! Answers topics", "yahoo_answers")
+YELP_PARQUET = Source(
+    "Yelp reviews, full (Zhang et al. 2015), Hugging Face",
+    f"{_HUGGING_FACE}/Yelp/yelp_review_full",
+    _files(_YELP_PARQUET, {"yelp_train.parquet": _TRAIN, "yelp_test.parquet": _TEST}),
+    YELP.makes,
+    partial(split_rows, parquet_lines, dict.fromkeys(("train", "test"), YELP.makes[0]), ()),
+)
+IMDB_TEN = Source(
+    "IMDB reviews with ten ratings (Diao et al. 2014)",
+    "https://github.com/nihalb/JMARS",
+    _files("https://www.dropbox.com/s/0oea49j7j30y671", {"jmars_data.json": "data.json?dl=1"}),
+    ("imdb10.parquet",),
+    ten_star_rows,
+)
+AMAZON_MULTI = Source(
+    "Multilingual Amazon reviews, English (Keung et al. 2020)",
+    f"{_HUGGING_FACE}/mteb/amazon_reviews_multi",
+    _files(_AMAZON_MULTI, {f"amazon_multi_en_{part}.jsonl": f"{part}.jsonl" for part in ("validation", "test")}),
+    ("amazon_multi_en_stars.jsonl.gz",),
+    partial(split_rows, json_lines, dict.fromkeys(("val", "test"), "amazon_multi_en_stars.jsonl.gz"), ()),
+)
+SCALE = Source(
+    "Film reviews with ratings (Pang & Lee 2005)",
+    f"{_CORNELL}/",
+    _same(_CORNELL, "scale_data.tar.gz"),
+    ("pl_scale.jsonl.gz",),
+    scale_rows,
+)

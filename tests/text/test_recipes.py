@@ -16,9 +16,10 @@ from heedful.errors import DataError
 from heedful.papers.sun2020 import GROUP_SIZES, TABLE_1
 from heedful.studies.corpora import corpus_statistics
 from heedful.text.corpus import Corpus
-from heedful.text.datasets import DATASETS, load_corpus
-from heedful.text.public.conversion import parse_tree
-from heedful.text.public.recipes import (
+from heedful.text.datasets import load_corpus
+from heedful.text.published import parse_tree
+from heedful.text.recipes import (
+    DATASETS,
     RECIPES,
     clean_message,
     counted_words,
@@ -55,6 +56,12 @@ TOTALS = {
 Select = Callable[..., Selection]
 
 
+def taken(name: str, table: pd.DataFrame, seed: int) -> Selection:
+    how = RECIPE[name].how
+    assert not isinstance(how, str)
+    return how(table, seed)
+
+
 @pytest.fixture(scope="session")
 def select(data_folder: Path) -> Select:
     """The documents of a corpus without their tokens, which take most of the time; each is read once."""
@@ -65,7 +72,7 @@ def select(data_folder: Path) -> Select:
 
     @cache
     def chosen(name: str, seed: int = 0) -> Selection:
-        return RECIPE[name].select(table(RECIPE[name].files), seed)
+        return taken(name, table(RECIPE[name].files), seed)
 
     return chosen
 
@@ -262,7 +269,7 @@ def test_a_draw_keeps_copies_together_and_shares_what_there_is() -> None:
 def test_a_file_with_other_classes_is_refused() -> None:
     table = pd.DataFrame({"text": [f"t {n}" for n in range(20)], "label": [n % 3 for n in range(20)], "split": "all"})
     with pytest.raises(DataError, match="5 classes were expected, the file has 3"):
-        RECIPE["yelp10k"].select(table, 0)
+        taken("yelp10k", table, 0)
 
 
 def test_recipes_and_datasets_are_the_same_corpora() -> None:

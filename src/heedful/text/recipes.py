@@ -1,9 +1,10 @@
-"""The corpora that are found, not made: which rows of which files, which classes, which splits.
+"""The corpora that have a name. Of those that are found: which rows of which files, which classes, which splits.
 
 Splits that a paper prints are drawn in its sizes, with the seed; all others are official or drawn as for any table.
 """
 
 import html
+import os
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
@@ -17,22 +18,22 @@ import pandas as pd
 
 from heedful.errors import DataError
 from heedful.papers.sun2020 import TABLE_1
+from heedful.text import published as sources
+from heedful.text import synthetic
 from heedful.text.columns import NONE
 from heedful.text.corpus import Corpus, Labelled, build_corpus
-from heedful.text.public import sources
-from heedful.text.public.conversion import SST_2, SST_5
-from heedful.text.public.sources import Source
+from heedful.text.published import SST_2, SST_5, Source
 from heedful.text.splits import Selection, divide, label_rows
 from heedful.text.tables import read_table
 from heedful.text.tokenize import Tokenizer
 
+DATA_VARIABLE = "HEEDFUL_DATA"
 WORDS = Tokenizer("words")
 PLAIN = Tokenizer("alphanumeric")
 """How Sun & Lu cut their four corpora, found by trial: on SST it gives their vocabulary and three marks of their own,
 their mean length and their groups of tokens; other ways to cut miss them."""
 
-MOST_WORDS = 400
-"""Sun & Lu keep IMDB reviews with fewer words than this."""
+MOST_WORDS = 400  # Sun & Lu keep IMDB reviews with fewer words than this
 
 YAHOO_TOPICS = (
     *("society", "science", "health", "education", "computers"),
@@ -49,30 +50,48 @@ _QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted f
 _WITH_DIGIT = re.compile(r"\w*\d\w*(?:[.,]\d+)*")
 
 
-Select = Callable[[pd.DataFrame, int], Selection]
-"""What is taken from a table with a seed."""
+Select = Callable[[pd.DataFrame, int], Selection]  # what is taken from a table with a seed
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A found corpus: what is taken from its files with a seed, and where these come from, the first choice first."""
+class Dataset:
+    """A corpus by name: what it is, how to get it, and where its files come from, the first choice first."""
 
     name: str
     about: str
-    select: Select
+    how: str | Select
+    """The description of a corpus that is made on the spot, or what is taken from the table in the files."""
     sources: tuple[Source, ...] = ()
-    only: tuple[str, ...] = ()
-    """The files that it is read from, where they are not all that the first source makes."""
+    only: tuple[str, ...] = ()  # the files that it is read from, where they are not all that the first source makes
     tokenizer: Tokenizer = WORDS
 
     @property
     def files(self) -> tuple[str, ...]:
-        return self.only or self.sources[0].makes
+        """The files of the data folder that it is read from; none where it is made."""
+        return self.only or tuple(name for source in self.sources[:1] for name in source.makes)
 
-    def load(self, paths: Sequence[Path], seed: int) -> Corpus:
-        """The corpus, from the files in their order."""
-        chosen = self.select(pd.concat([read_table(path) for path in paths], ignore_index=True), seed)
+    @property
+    def available(self) -> bool:
+        return all((data_folder() / name).is_file() for name in self.files)
+
+    def load(self, seed: int) -> Corpus:
+        """Make the corpus, or read it from its files, in their order."""
+        if isinstance(self.how, str):
+            return synthetic.described(self.how, seed, name=self.name)
+        paths = [data_folder() / name for name in self.files]
+        if absent := [path for path in paths if not path.is_file()]:
+            raise DataError(
+                f"The file '{absent[0].name}' is not in the data folder '{data_folder()}'. Fetch it (`heedful data "
+                f"fetch`), put it there, or set {DATA_VARIABLE} to the folder that holds it."
+            )
+        chosen = self.how(pd.concat([read_table(path) for path in paths], ignore_index=True), seed)
         return build_corpus(name=self.name, tokenizer=self.tokenizer, **vars(chosen))
+
+
+def data_folder() -> Path:
+    """Where files of named corpora lie: $HEEDFUL_DATA, or the user's cache."""
+    given = os.environ.get(DATA_VARIABLE)
+    return Path(given) if given else Path.home() / ".cache" / "heedful" / "data"
 
 
 def without_breaks(text: str) -> str:
@@ -110,10 +129,8 @@ def without_header(message: str) -> str:
 
 
 def without_footer(message: str) -> str:
-    """What stands before the last line that is empty or made of hyphens; all of it where there is no such line.
-
-    A message of several paragraphs without a signature loses its last paragraph: the known price of this rule.
-    """
+    """What stands before the last line that is empty or made of hyphens; all of it where there is no such line. A
+    message of several paragraphs without a signature loses its last paragraph: the known price of this rule."""
     lines = message.strip().split("\n")
     bounds = [number for number, line in enumerate(lines) if not line.strip().strip("-")]
     return "\n".join(lines[: bounds[-1]]) if bounds and bounds[-1] > 0 else message
@@ -132,13 +149,12 @@ def mask_numbers(message: str) -> str:
 def draw(
     pools: Mapping[str, Sequence[str]], sizes: Mapping[str, Mapping[str, int]], rng: np.random.Generator
 ) -> dict[str, Labelled]:
-    """Splits of the given sizes from the texts of each class, in random order; copies of a text stay together.
-
-    Where a class has too few texts, every split gets its share of what there is.
-    """
+    """Splits of the given sizes from the texts of each class, in random order; copies of a text stay together. Where a
+    class has too few texts, every split gets its share of what there is."""
     taken: dict[str, list[tuple[str, int]]] = {split: [] for split in sizes}
     for label, (name, pool) in enumerate(pools.items()):
-        texts = _shuffled(pool, rng)
+        copies = pd.Series(pool, dtype=object).value_counts(sort=False)
+        texts = [text for one in rng.permutation(len(copies)) for text in [copies.index[one]] * copies.iloc[one]]
         total, available = sum(size[name] for size in sizes.values()), len(texts)
         for split, size in sizes.items():
             count = min(size[name], size[name] * available // total)
@@ -146,12 +162,6 @@ def draw(
             texts = texts[count:]
     mixed = {split: [rows[place] for place in rng.permutation(len(rows))] for split, rows in taken.items()}
     return {split: ([text for text, _ in rows], [label for _, label in rows]) for split, rows in mixed.items()}
-
-
-def _shuffled(texts: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """In random order, each text followed by its copies."""
-    distinct = pd.Series(texts, dtype=object).value_counts(sort=False)
-    return [text for place in rng.permutation(len(distinct)) for text in [distinct.index[place]] * distinct.iloc[place]]
 
 
 def _pools(table: pd.DataFrame, classes: Mapping[Any, str]) -> dict[str, list[str]]:
@@ -193,7 +203,7 @@ def _imdb(table: pd.DataFrame, seed: int) -> Selection:
     return Selection(splits=splits, class_names=[*classes.values()], notices=notices)
 
 
-def _newsgroups(name: str, groups: Mapping[str, str], table: pd.DataFrame, seed: int) -> Selection:
+def _groups(name: str, groups: Mapping[str, str], table: pd.DataFrame, seed: int) -> Selection:
     """Groups as classes under shorter names, messages cleaned, splits drawn from both parts of the split by date."""
     chosen = _in_order(table[table["label"].isin(list(groups))])
     cleaned = chosen.assign(text=[clean_message(text) for text in chosen["text"]])
@@ -210,15 +220,12 @@ def _newsgroups(name: str, groups: Mapping[str, str], table: pd.DataFrame, seed:
 def _ag_news(table: pd.DataFrame, seed: int) -> Selection:
     """News with its HTML codes read; the title stands before the text without a mark of its own."""
     titles = table["title"] if "title" in table else pd.Series("", index=table.index)
-    texts = [_news_text(text, title) for text, title in zip(table["text"], titles.fillna(""), strict=True)]
+    starts = [(f"{title} . ", f"{title} ") if title else ("", "") for title in titles.fillna("")]
+    both = zip(table["text"], starts, strict=True)
+    texts = [plain_news(new + text[len(old) :] if text.startswith(old) else text) for text, (old, new) in both]
     training = int((table["split"] == "train").sum())
     part = [f"{training:,} of the official 120,000 training rows."] if training < 120_000 else []
     return _labelled(table.assign(text=texts), seed, notices=part)
-
-
-def _news_text(text: str, title: str) -> str:
-    start = f"{title} . "
-    return plain_news(f"{title} {text[len(start) :]}" if title and text.startswith(start) else text)
 
 
 def _ratings(table: pd.DataFrame, seed: int) -> Selection:
@@ -237,45 +244,58 @@ DEGREES = partial(_labelled, classes=("very negative", "negative", "neutral", "p
 STARS = partial(_labelled, classes=("1", "2", "3", "4", "5"))
 LEVELS = partial(_labelled, classes=("low", "middle", "high"), label="label3")
 TOPICS = partial(_labelled, classes=YAHOO_TOPICS)
-SPORTS = partial(_newsgroups, "20news-1", {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"})
-TALK = partial(
-    _newsgroups, "20news-2", {"rec.motorcycles": "motorcycles", "sci.med": "med", "talk.politics.guns": "guns"}
-)
-of_sun_and_lu = partial(Recipe, tokenizer=PLAIN)
+SPORTS = partial(_groups, "20news-1", {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"})
+TALK = partial(_groups, "20news-2", {"rec.motorcycles": "motorcycles", "sci.med": "med", "talk.politics.guns": "guns"})
+plain = partial(Dataset, tokenizer=PLAIN)
 
-RECIPES: tuple[Recipe, ...] = (
-    of_sun_and_lu(
-        "sst", "Stanford Sentiment Treebank, positive or negative sentences", SST, (sources.TREEBANK,), (SST_2,)
+MADE = (
+    Dataset("synthetic-1", "Data I: two classes, 50 planted words each, 1,000 neutral words", "synthetic:"),
+    Dataset(
+        "synthetic-2", "Data II: as Data I, and one text in twenty has the other class's words", "synthetic:noise=0.05"
     ),
-    of_sun_and_lu(
+    Dataset(
+        "synthetic-skew", "as Data I, with nine positive texts for each negative one", "synthetic:positive_share=0.9"
+    ),
+    Dataset("synthetic-multi", "three classes with 50 planted words each, 1,000 neutral words", "synthetic:classes=3"),
+)
+RECIPES: tuple[Dataset, ...] = (
+    plain("sst", "Stanford Sentiment Treebank, positive or negative sentences", SST, (sources.TREEBANK,), (SST_2,)),
+    plain(
         "sst-5",
         "Stanford Sentiment Treebank, five degrees from very negative to very positive",
         DEGREES,
         (sources.TREEBANK,),
         (SST_5,),
     ),
-    of_sun_and_lu(
+    plain(
         "imdb", "film reviews under 400 words, positive or negative, in the sizes of Sun & Lu", _imdb, (sources.IMDB,)
     ),
-    Recipe("imdb-ratings", "all film reviews of IMDB with their ratings 1–4 and 7–10", _ratings, (sources.IMDB,)),
-    of_sun_and_lu(
+    Dataset("imdb-ratings", "all film reviews of IMDB with their ratings 1–4 and 7–10", _ratings, (sources.IMDB,)),
+    plain(
         "20news-1", "newsgroup messages on baseball or hockey, in the sizes of Sun & Lu", SPORTS, (sources.NEWSGROUPS,)
     ),
-    of_sun_and_lu(
+    plain(
         "20news-2",
         "newsgroup messages on motorcycles, medicine or guns, in the sizes of Sun & Lu",
         TALK,
         (sources.NEWSGROUPS,),
     ),
-    Recipe("agnews", "news in four topics", _ag_news, (sources.AG_NEWS, sources.AG_NEWS_PARQUET)),
-    Recipe("yelp10k", "10,000 Yelp reviews with stars 1–5, unbalanced", STARS, only=("yelp10k_stars.jsonl.gz",)),
-    Recipe(
+    Dataset("agnews", "news in four topics", _ag_news, (sources.AG_NEWS, sources.AG_NEWS_PARQUET)),
+    Dataset("yelp10k", "10,000 Yelp reviews with stars 1–5, unbalanced", STARS, only=("yelp10k_stars.jsonl.gz",)),
+    Dataset(
         "amazon-multi", "10,000 English Amazon reviews with stars 1–5, balanced", _validation, (sources.AMAZON_MULTI,)
     ),
-    Recipe("yahoo-1k", "1,000 Yahoo! Answers questions in ten topics", TOPICS, only=("yahoo10_1k.jsonl.gz",)),
-    Recipe("pl-scale", "5,006 film reviews of four critics, low, middle or high rating", LEVELS, (sources.SCALE,)),
-    Recipe("yahoo", "Yahoo! Answers, 1,460,000 questions in ten topics", TOPICS, (sources.YAHOO,)),
-    Recipe("imdb-10", "IMDB reviews of Diao et al. with ratings 1–10", _labelled, (sources.IMDB_TEN,)),
-    Recipe("amazon", "3,650,000 Amazon reviews with stars 1–5", STARS, (sources.AMAZON,)),
-    Recipe("yelp", "700,000 Yelp reviews with stars 1–5", STARS, (sources.YELP, sources.YELP_PARQUET)),
+    Dataset("yahoo-1k", "1,000 Yahoo! Answers questions in ten topics", TOPICS, only=("yahoo10_1k.jsonl.gz",)),
+    Dataset("pl-scale", "5,006 film reviews of four critics, low, middle or high rating", LEVELS, (sources.SCALE,)),
+    Dataset("yahoo", "Yahoo! Answers, 1,460,000 questions in ten topics", TOPICS, (sources.YAHOO,)),
+    Dataset("imdb-10", "IMDB reviews of Diao et al. with ratings 1–10", _labelled, (sources.IMDB_TEN,)),
+    Dataset("amazon", "3,650,000 Amazon reviews with stars 1–5", STARS, (sources.AMAZON,)),
+    Dataset("yelp", "700,000 Yelp reviews with stars 1–5", STARS, (sources.YELP, sources.YELP_PARQUET)),
 )
+DATASETS: Mapping[str, Dataset] = {one.name: one for one in (*MADE, *RECIPES)}
+
+
+def find_dataset(source: object) -> Dataset | None:
+    if isinstance(source, str) and source.startswith(synthetic.DESCRIBED):
+        return Dataset(source, "made as described", source)
+    return DATASETS.get(source) if isinstance(source, str) else None

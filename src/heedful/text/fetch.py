@@ -5,7 +5,6 @@ then a table of the data folder, which is what corpora are read from, and is rem
 put there by hand is used in the same way, needs no network, and stays.
 """
 
-import hashlib
 import http.client
 import ssl
 import urllib.error
@@ -15,16 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import DataError, UnknownName
-from heedful.files import locked, make_folder, unwritable, write_text
-from heedful.text.datasets import DATA_VARIABLE, DATASETS, data_folder
-from heedful.text.public.sources import PublicFile, Source
+from heedful.files import file_hash, locked, make_folder, unwritable, write_text
+from heedful.text.published import PublicFile, Source
+from heedful.text.recipes import DATA_VARIABLE, DATASETS, data_folder
 from heedful.text.tables import write_tables
 from heedful.version import __version__
 
 TIMEOUT = 30.0
-ATTEMPTS = 5
-"""How often a download that breaks off is taken up again within one call, as long as it gains ground."""
-
+ATTEMPTS = 5  # how often a download that breaks off is taken up again within one call, as long as it gains ground
 _CHUNK = 1 << 16
 _PAGE = (b"<!doctype html", b"<html", b"<head", b"<?xml")
 
@@ -60,10 +57,8 @@ class BrokenOff(Unreachable):
 
 
 def fetch(name: str, *, base: str | None = None, observer: Observer = lambda _: None) -> Fetched:
-    """Make a named corpus available: download its public files and turn them into tables of the data folder.
-
-    Files that the data folder holds are left as they are. `base` is another address under which the same files lie.
-    """
+    """Make a named corpus available: download its public files and turn them into tables of the data folder. Files that
+    the data folder holds are left as they are. `base` is another address under which the same files lie."""
     if name not in DATASETS:
         raise UnknownName("corpus", name, DATASETS)
     dataset, folder = DATASETS[name], data_folder()
@@ -100,31 +95,23 @@ def _take(source: Source, folder: Path, observer: Observer) -> dict[str, int]:
     """Downloaded or found files as tables; only tables that are missing are written."""
     make_folder(folder)
     with locked(folder / f".{source.files[0].name}.lock", f"'{source.title}'"):
-        given = [file.name for file in source.files if (folder / file.name).is_file()]
-        paths = [_obtain(file, folder / file.name, observer) for file in source.files]
+        paths, downloaded = [folder / file.name for file in source.files], []
+        for file, path in zip(source.files, paths, strict=True):
+            if not path.is_file():
+                downloaded.append(download(file, path, observer=observer))
+            elif not _is_right(path, file.checksum):
+                wrong = f"its checksum is not {file.checksum}"
+                raise DataError(f"'{path}' is not the published file: {wrong}. Remove it and call again.")
         missing = [name for name in source.makes if not (folder / name).is_file()]
         rows = write_tables(source.rows(paths), folder, missing)
-        for path in paths:
-            if path.name not in given:
-                path.unlink()
+        for path in downloaded:
+            path.unlink()
     return rows
 
 
-def _obtain(file: PublicFile, path: Path, observer: Observer) -> Path:
-    if not path.is_file():
-        return download(file, path, observer=observer)
-    if not _is_right(path, file.checksum):
-        raise DataError(
-            f"'{path}' is not the published file: its checksum is not {file.checksum}. Remove it and call again."
-        )
-    return path
-
-
 def download(file: PublicFile, path: Path, *, observer: Observer = lambda _: None) -> Path:
-    """The public file under this path, once it is complete and its checksum right.
-
-    A checksum that is wrong after a download was taken up again may be the old part's fault: it is then tried anew.
-    """
+    """The public file under this path, once it is complete and its checksum right. A checksum that is wrong after a
+    download was taken up again may be the old part's fault: it is then tried anew."""
     part = path.with_name(f"{path.name}.part")
     resumed = _size(part) > 0
     _complete(file, part, observer)
@@ -188,7 +175,8 @@ def _append(response: http.client.HTTPResponse, file: PublicFile, part: Path, he
     if goes_on and not response.headers.get("Content-Range", "").startswith(f"bytes {held}-"):
         raise Unreachable(f"{file.address} answers with another piece of the file than was asked for.")
     done = held if goes_on else 0
-    if not done and _is_page(response, chunk):  # seen before anything is written: an old part survives it
+    page = chunk.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE)  # no corpus is published as one
+    if not done and (page or response.headers.get_content_type() == "text/html"):  # before it overwrites an old part
         raise Unreachable(f"{file.address} sends a web page instead of the file; it may have moved.")
     rest = response.headers.get("Content-Length")
     total = done + int(rest) if rest and rest.isdigit() else None
@@ -204,18 +192,9 @@ def _append(response: http.client.HTTPResponse, file: PublicFile, part: Path, he
         raise _broken_off(file, part, f" of {total:,}")
 
 
-def _is_page(response: http.client.HTTPResponse, chunk: bytes) -> bool:
-    """By what the server says or by how it begins; no corpus is published as a web page."""
-    begins = chunk.lstrip(b"\xef\xbb\xbf \t\r\n")[:20].lower()
-    return response.headers.get_content_type() == "text/html" or begins.startswith(_PAGE)
-
-
 def _is_right(path: Path, checksum: str | None) -> bool:
-    if checksum is None:
-        return True
-    algorithm, _, digest = checksum.partition(":")
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, algorithm).hexdigest() == digest
+    algorithm, _, digest = (checksum or "").partition(":")
+    return not digest or file_hash(path, algorithm) == digest
 
 
 def _broken_off(file: PublicFile, part: Path, of: str = "") -> BrokenOff:
