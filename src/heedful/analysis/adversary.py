@@ -26,8 +26,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import each, one_thread, shares_of_rows
 from heedful.analysis.decisions import logits, pooled, rounding
+from heedful.analysis.erasure_loops import arrays, each, one_thread
+from heedful.analysis.erasure_loops import shares as parts_of
 from heedful.analysis.rankings import ranked
 from heedful.analysis.vertices import PerRow, PerUnit, Polytope, least_overlap, overlaps
 from heedful.compiled import compiled, inlined
@@ -134,16 +135,10 @@ def _of_two_classes(
 ) -> PerInstance:
     """The largest divergence of every instance, NaN where there is none; what attains it is written into `shares`."""
     scores = (trace.polarity_scores[:, 1] - trace.polarity_scores[:, 0]).contiguous()
-    ends = tuple(one.numpy(force=True) for one in _allowed_scores(trace, scores, epsilon))
-    offsets, weights, numbers = (one.numpy(force=True) for one in (trace.offsets, trace.attention_weights, scores))
+    ends = arrays(*_allowed_scores(trace, scores, epsilon))
+    own = *arrays(trace.offsets, trace.attention_weights, scores), allowed, ends, floor
     found = np.empty(len(trace))
-
-    def fill(some: slice) -> None:
-        bounds = tuple(end[some] for end in ends)
-        own = offsets[some.start : some.stop + 1]
-        farthest_pairs(own, weights, numbers, allowed, bounds, floor, shares, found[some])
-
-    each(fill, shares_of_rows(len(trace), len(weights)))
+    each(lambda part: farthest_pairs(*part, *own, shares, found), parts_of(len(trace), len(shares)))
     return found
 
 
@@ -168,10 +163,10 @@ def _allowed_scores(
 
 @compiled
 @no_type_check
-def farthest_pairs(offsets, weights, scores, allowed, bounds, floor, shares, found):
+def farthest_pairs(start, stop, offsets, weights, scores, allowed, bounds, floor, shares, found):
     """For every instance the one or two units whose shares lie farthest from the weights; NaN where there are none."""
     low, high, slack = bounds
-    for t in range(len(found)):
+    for t in range(start, stop):
         begin, n = offsets[t], offsets[t + 1] - offsets[t]
         alpha, score, may, own = weights[begin:][:n], scores[begin:][:n], allowed[begin:][:n], shares[begin:][:n]
         room = 1 - n * floor
@@ -270,8 +265,7 @@ def _of_more_classes(
 ) -> tuple[PerInstance, PerInstance]:
     """The largest divergence that was found for every instance, and what none exceeds; `shares` are filled in."""
     jsd, upper = np.full((2, len(trace)), np.nan)
-    arrays = (trace.attention_weights, trace.polarity_scores, logits(trace))
-    weights, polarity, outputs = (one.numpy(force=True) for one in arrays)
+    weights, polarity, outputs = arrays(trace.attention_weights, trace.polarity_scores, logits(trace))
     for row in range(len(trace)):
         own = trace.instance(row)
         usable = np.flatnonzero(allowed[own])

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import each, shares_of_rows
 from heedful.analysis.decisions import decisions, logits
+from heedful.analysis.erasure_loops import arrays, each, shares
 from heedful.compiled import compiled, inlined
 from heedful.errors import InputError
 from heedful.text.ragged import segment_softmax
@@ -47,16 +47,10 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> pd.Dat
     if shuffles < 1:
         raise InputError(f"shuffles is how often weights are dealt out anew, 1 or more; got {shuffles}.")
     moved, flips = np.empty((len(trace), shuffles)), np.empty(len(trace))
-    arrays = (trace.attention_weights, trace.polarity_scores, trace.bias, logits(trace).softmax(1), decisions(trace))
-    weights, polarity, bias, before, chosen = (one.numpy(force=True) for one in arrays)
-    offsets = trace.offsets.numpy(force=True)
-
-    def fill(some: slice) -> None:
-        own = slice(some.start, some.stop + 1)
-        of_rows = np.arange(some.start, some.stop), before[some], chosen[some], moved[some], flips[some]
-        shuffled_outputs(offsets[own], weights, polarity, bias, np.uint64(seed % 2**64), *of_rows)
-
-    each(fill, shares_of_rows(len(trace), len(weights) * shuffles))
+    offsets, weights, polarity = arrays(trace.offsets, trace.attention_weights, trace.polarity_scores)
+    outputs = arrays(trace.bias, logits(trace).softmax(1), decisions(trace))
+    own = offsets, weights, polarity, *outputs, np.uint64(seed % 2**64), moved, flips
+    each(lambda part: shuffled_outputs(*part, *own), shares(len(trace), len(weights) * shuffles))
     return pd.DataFrame(
         {
             "instance": np.arange(len(trace)),
@@ -71,13 +65,13 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> pd.Dat
 
 @compiled
 @no_type_check
-def shuffled_outputs(offsets, weights, polarity, bias, seed, numbers, before, chosen, moved, flips):
+def shuffled_outputs(start, stop, offsets, weights, polarity, bias, before, chosen, seed, moved, flips):
     """TVD of every shuffle of every instance, and the share of shuffles that change the decision."""
     classes = len(bias)
     sums = np.empty(classes)
-    for t in range(len(numbers)):
+    for t in range(start, stop):
         begin, n = offsets[t], offsets[t + 1] - offsets[t]
-        alpha, state, changed = weights[begin : begin + n].copy(), mixed(seed, np.uint64(numbers[t])), 0
+        alpha, state, changed = weights[begin : begin + n].copy(), mixed(seed, np.uint64(t)), 0
         for s in range(moved.shape[1]):
             for i in range(n - 1, 0, -1):
                 state += np.uint64(0x9E3779B97F4A7C15)
