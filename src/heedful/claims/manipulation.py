@@ -73,7 +73,7 @@ def _compared(rows: pd.DataFrame, first: str, second: str) -> Estimate | None:
 
 
 def less_than_per_text(run: pd.DataFrame) -> float | None:
-    """By how much less JSD a model trained as an adversary reaches than adversaries for single texts at the same TVD."""
+    """By how much less JSD a model trained as an adversary reaches than adversaries for single texts at equal TVD."""
     trained = run[run["kind"] == "adversary"].dropna(subset=["jsd_per_text"])
     return float((trained["jsd_per_text"] - trained["jsd"]).mean()) if len(trained) else None
 
