@@ -78,6 +78,6 @@ def _remember(vectors: list[Tensor], parameters: Parameters, name: str, directio
 def literal_gradient(parameters: Parameters, vectors: Tensor, chosen: int, **kind: object) -> Tensor:
     """∂p_y/∂x of one document."""
     x = vectors.clone().requires_grad_()
-    literal_probabilities(parameters, x, **kind)[chosen].backward()  # type: ignore[arg-type, no-untyped-call]
+    literal_probabilities(parameters, x, **kind)[chosen].backward()  # type: ignore[arg-type]
     assert x.grad is not None
     return x.grad

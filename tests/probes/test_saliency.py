@@ -58,8 +58,8 @@ def input_vectors(model: Classifier, split: Split, instance: int) -> Tensor:
     """What the final encoder reads of one document: embeddings, or sentence vectors."""
     if model.hierarchical:
         double = make_copy(model)
-        words = double.word_units(split.batch(torch.tensor([instance]), sentences=True))  # type: ignore[operator]
-        return words.pooled().detach()
+        vectors: Tensor = double.word_units(split.batch(torch.tensor([instance]), sentences=True)).pooled().detach()
+        return vectors
     where = slice(int(split.offsets[instance]), int(split.offsets[instance + 1]))
     return model.embedding.detach().double()[split.tokens.numbers[where]]
 
@@ -67,7 +67,7 @@ def input_vectors(model: Classifier, split: Split, instance: int) -> Tensor:
 def make_copy(model: Classifier) -> Any:
     double = make_classifier(model.interface, model.settings, torch.Generator())
     double.load_state_dict(model.state_dict())
-    return double.double()
+    return double.double().requires_grad_(False)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
