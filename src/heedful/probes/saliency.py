@@ -33,6 +33,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.analysis.blocks import one_thread
 from heedful.analysis.rankings import importance
 from heedful.analysis.violation import Effects, erasure_effects
 from heedful.errors import InputError, UnknownName
@@ -115,10 +116,11 @@ class Saliency:
         return self.reader.traced.trace
 
     def numbers(self, measure: str) -> Float[Tensor, " units"]:
-        """One number per unit of the trace, by the name of the measure."""
+        """One number per unit of the trace, by the name of the measure. One thread computes: its sums are repeatable."""
         if measure not in MEASURES:
             raise UnknownName("measure of units", measure, MEASURES)
-        return MEASURES[measure](self)
+        with one_thread():
+            return MEASURES[measure](self)
 
     @cached_property
     def held(self) -> Gradients:
