@@ -116,7 +116,7 @@ class Saliency:
         return self.reader.traced.trace
 
     def numbers(self, measure: str) -> Float[Tensor, " units"]:
-        """One number per unit of the trace, by the name of the measure. One thread computes: its sums are repeatable."""
+        """One number per unit of the trace, by name. One thread computes, so that sums are repeatable."""
         if measure not in MEASURES:
             raise UnknownName("measure of units", measure, MEASURES)
         with one_thread():
