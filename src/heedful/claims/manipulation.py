@@ -1,0 +1,180 @@
+"""Claims of Jain & Wallace 2019 (J) and Wiegreffe & Pinter 2019 (W) about attention that is shuffled and replaced.
+
+Judged on tables with one row per test text and run: `agreement` (measure, tau), `permutation` (largest_weight,
+tvd_median), `adversary` (kind, jsd); and with one row per run: `runs` (weights, test_accuracy), `curve` (kind, tvd,
+jsd).
+"""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from heedful.analysis.statistics import FEWEST, Estimate, share, too_few
+from heedful.claims.claim import UNTOLD, Claim, close, named
+from heedful.claims.combine import DIFFERENCES, accuracy_difference, mean_of_runs, over_runs
+
+WEAK = 0.5
+"""Kendall's τ below it is weak agreement: of three pairs of words in four the two have the same order."""
+
+PEAKED = 0.5
+"""Attention is peaked where one unit has so much of it, or more."""
+
+BARELY = 0.1
+"""An output that moves by no more, in total variation, barely moves."""
+
+MANY = 0.25
+FAR = 0.75 * float(np.log(2))
+"""Attention is far away from this JSD on; log 2 is the most there is."""
+
+LITTLE = 0.02
+"""An accuracy that is lower by no more has lost little: two points."""
+
+WITHIN, ELSEWHERE = "within", "without top"
+"""The kinds of `adversary` that claims are about: output within .05; the very same without the most attended unit."""
+
+_FEW = f"There are too few texts to tell: {FEWEST} are needed. More test texts may help."
+_RUNS = "This compares trainings, and the tables do not hold those that it takes."
+
+
+def weak_agreement(measure: str, run: pd.DataFrame, level: float) -> Estimate | None:
+    """The share of texts on which τ of attention with this measure is below WEAK; of contextual models."""
+    if not run["contextual"].all():
+        return None
+    taus = run.loc[run["measure"] == measure, "tau"].dropna()
+    return share(int((taus < WEAK).sum()), len(taus), level=level) if len(taus) >= FEWEST else too_few(len(taus))
+
+
+def barely_moved(run: pd.DataFrame, level: float) -> Estimate | None:
+    """The share of texts with peaked attention whose output barely moves when it is shuffled."""
+    peaked = run.loc[(run["largest_weight"] >= PEAKED) & (run["units"] > 1), "tvd_median"]
+    return (
+        share(int((peaked <= BARELY).sum()), len(peaked), level=level)
+        if len(peaked) >= FEWEST
+        else too_few(len(peaked))
+    )
+
+
+def far_away(run: pd.DataFrame, level: float) -> Estimate | None:
+    """The share of texts for which attention far away gives the same output, within ε."""
+    found = run.loc[(run["kind"] == WITHIN) & (run["units"] > 1), "jsd"]
+    return share(int((found >= FAR).sum()), len(found), level=level) if len(found) >= FEWEST else too_few(len(found))
+
+
+def told_otherwise(run: pd.DataFrame, level: float) -> Estimate | None:
+    """The share of texts for which attention without the most attended unit gives the very same output."""
+    found = run.loc[(run["kind"] == ELSEWHERE) & (run["units"] > 1), "jsd"]
+    return share(int(found.notna().sum()), len(found), level=level) if len(found) >= FEWEST else too_few(len(found))
+
+
+def _compared(rows: pd.DataFrame, first: str, second: str) -> Estimate | None:
+    """Test accuracy of the runs with these attention weights minus that of those."""
+    return accuracy_difference(*(rows[rows["weights"] == weights] for weights in (first, second)))
+
+
+def less_than_per_text(run: pd.DataFrame) -> float | None:
+    """By how much less JSD a model trained as an adversary reaches than adversaries for single texts at equal TVD."""
+    trained = run[run["kind"] == "adversary"].dropna(subset=["jsd_per_text"])
+    return float((trained["jsd_per_text"] - trained["jsd"]).mean()) if len(trained) else None
+
+
+CLAIMS = named(
+    J1=Claim(
+        table="agreement",
+        sides=("texts",),
+        silence=f"{_FEW} The claim is about encoders that see a word's neighbours.",
+        statement="With a contextual encoder attention agrees weakly with gradients and with leaving words out.",
+        statistic=f"share of texts with Kendall τ below {WEAK:g}: the smaller of gradient and leave-one-out",
+        threshold=0.5,
+        estimate=over_runs(partial(weak_agreement, "gradient"), partial(weak_agreement, "leave_one_out")),
+        found="attention orders words otherwise than gradients and leaving words out do (τ below .5) on {only}{:.1%} "
+        "of the texts",
+        yes="Attention and other measures tell different stories: {found}.",
+        no="Attention agrees with other measures: {found}.",
+        doubt=close("half", "texts"),
+    ),
+    J2=Claim(
+        table="permutation",
+        sides=("texts with peaked attention",),
+        silence=f"There are too few texts to tell: {FEWEST} are needed one unit of which has half of the attention.",
+        statement="For many texts with peaked attention, shuffling it barely moves the output.",
+        statistic=f"share of median TVD ≤ {BARELY:g} among texts with a weight of {PEAKED:g} or more",
+        threshold=MANY,
+        estimate=over_runs(barely_moved),
+        found="of the texts with peaked attention {only}{:.1%} keep their output, within .1, when it is shuffled",
+        yes="Where attention points is often of no account: {found}.",
+        no="Where attention points matters: {found}.",
+        doubt=close("a quarter", "texts"),
+    ),
+    J3=Claim(
+        table="adversary",
+        sides=("texts",),
+        silence=_FEW,
+        statement="For most texts attention far away gives the same output.",
+        statistic=f"share of texts with JSD ≥ {FAR:.2f} (most: log 2) within .05 of the output, found exactly",
+        threshold=0.5,
+        estimate=over_runs(far_away),
+        found="for {only}{:.1%} of the texts attention far from the model's own gives the same output, within .05",
+        yes="Each text by itself allows other attention: {found}.",
+        no="Outputs hold attention near: {found}.",
+        doubt=close("half", "texts"),
+    ),
+    J3b=Claim(
+        table="adversary",
+        sides=("texts",),
+        silence=_FEW,
+        statement="For most texts the very same output can be had without the most attended unit.",
+        statistic="share of texts for which attention without the most attended unit gives exactly the same output",
+        threshold=0.5,
+        estimate=over_runs(told_otherwise),
+        found="for {only}{:.1%} of the texts other weights give exactly the same output without the most attended unit",
+        yes="Another story can be told: {found}.",
+        no="The most attended unit is needed: {found}.",
+        doubt=close("half", "texts"),
+    ),
+    W1=Claim(
+        table="runs",
+        sides=("seeds",),
+        span=DIFFERENCES,
+        silence=_RUNS,
+        statement="Even attention loses little.",
+        statistic="test accuracy with even weights minus that with learned ones",
+        threshold=-LITTLE,
+        estimate=lambda rows: _compared(rows, "uniform", "learned"),
+        found="with even weights the model's accuracy differs by {:+.1%}",
+        yes="Attention is hardly needed here: {found} from that with its own.",
+        no="Attention is needed here: {found} from that with its own.",
+        unsure="{found} from that with learned ones",
+        doubt="; that is too close to a loss of two points to call.",
+    ),
+    W2=Claim(
+        table="runs",
+        sides=("seeds",),
+        span=DIFFERENCES,
+        silence=_RUNS,
+        statement="To a model without context the trained attention is worth more than an adversary's.",
+        statistic="test accuracy of the diagnostic model given the base model's weights minus given the adversary's",
+        threshold=0.0,
+        estimate=lambda rows: _compared(rows, "base", "adversary"),
+        found="given the trained weights a model without context differs by {:+.1%} in accuracy from one given the "
+        "adversary's",
+        yes="Trained attention carries something of the task: {found}.",
+        no="Trained attention carries no more of the task than an adversary's: {found}.",
+        doubt=UNTOLD,
+    ),
+    W3=Claim(
+        table="curve",
+        sides=("seeds",),
+        span=DIFFERENCES,
+        silence=f"{_RUNS} Two seeds or more are needed.",
+        statement="A model trained as an adversary reaches less JSD at the same TVD than adversaries for single texts.",
+        statistic="mean JSD of adversaries for single texts minus that of trained ones, at the same mean TVD",
+        threshold=0.0,
+        estimate=mean_of_runs(less_than_per_text, DIFFERENCES),
+        found="at the same change of output a trained adversary moves attention by {:.2f} nats less than adversaries "
+        "for single texts do",
+        yes="What a single text allows a whole model does not: {found}.",
+        no="A whole model can do what single texts allow: {found}.",
+        doubt=UNTOLD,
+    ),
+)

@@ -1,0 +1,186 @@
+"""Pictures of attention that is shuffled, replaced and attacked: Jain & Wallace 2019, Wiegreffe & Pinter 2019.
+
+Rows of panels are models, columns data sets. Tables have one row per instance and run: `agreement` (measure, tau,
+predicted), `permutation` (largest_weight, tvd_median), `adversary` (kind, jsd), `seeds` (largest_weight, jsd); `curve`
+has one row per point (kind, tvd, jsd), `determined` one per token. Seeds are pooled.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from heedful.analysis.statistics import Numbers
+from heedful.figures import style
+from heedful.figures.erasure import Grid, Panel, draw_rows, in_grid, numbers
+
+LARGEST = float(np.log(2))
+QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+BINS = 24
+FEWEST = 5
+"""So many instances make a violin; fewer are points."""
+
+MEASURES: Mapping[str, str] = {"gradient": style.SKY, "leave_one_out": style.VERMILION}
+NAMES: Mapping[str, str] = {"gradient": "gradient", "leave_one_out": "leave one out"}
+POINTS: Mapping[str, tuple[str, str, str]] = {
+    "per text": (style.VERMILION, "s", "another attention for every text, found exactly"),
+    "corpus": (style.GREEN, "^", "one attention score per word, for the whole corpus"),
+    "adversary": (style.BLUE, "o", "a model trained to attend elsewhere"),
+    "seeds": (style.BLACK, "D", "the same model from another seed"),
+    "uniform": (style.GREY, "v", "even weights"),
+}
+"""Colour, marker and meaning of the kinds of points in a curve."""
+
+
+@style.house_style()
+def agreement_histograms(agreement: pd.DataFrame, grid: Grid) -> Canvas:
+    """Kendall τ of attention with the gradient and with leaving one word out, over the test texts."""
+    shown = in_grid(agreement, grid)
+    shown = shown[shown["measure"].isin(list(MEASURES))]
+    edges = np.linspace(-1, 1, BINS + 1).tolist()
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        said = []
+        for measure, some in rows.groupby("measure", sort=False):
+            taus, colour = numbers(some["tau"].dropna()), MEASURES[str(measure)]
+            if len(taus):
+                axis.hist(taus, edges, weights=np.full(len(taus), 1 / len(taus)), color=colour, alpha=0.45)
+                axis.hist(taus, edges, weights=np.full(len(taus), 1 / len(taus)), color=colour, histtype="step")
+                axis.axvline(float(taus.mean()), color=colour, linestyle="--", linewidth=1.2)
+                said.append(f"{NAMES[str(measure)]} {taus.mean():.2f}")
+        axis.set(xlim=(-1, 1))
+        style.remark(axis, f"mean τ: {', '.join(said)}")
+
+    panel = Panel(draw=draw, x="Kendall τ with attention", y="share of texts", height=2.4)
+    canvas = draw_rows(shown, grid, panel, width=3.6)
+    return style.legend_below(canvas, [Patch(color=MEASURES[name], alpha=0.6, label=NAMES[name]) for name in MEASURES])
+
+
+@style.house_style()
+def permutation_violins(permutation: pd.DataFrame, grid: Grid) -> Canvas:
+    """How far the output moves when attention is shuffled, by the largest weight of the text."""
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        _violins(axis, rows, "tvd_median", style.SKY)
+        axis.set(ylim=(-0.03, 1.03))
+
+    panel = Panel(draw=draw, x="largest attention weight of the text", y="median TVD of 100 shuffles", height=2.6)
+    return draw_rows(in_grid(permutation, grid), grid, panel, width=3.6)
+
+
+@style.house_style()
+def seed_violins(seeds: pd.DataFrame, grid: Grid) -> Canvas:
+    """How far the attention of another training lies from the first one's, by the largest weight of the text."""
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        _violins(axis, rows, "jsd", style.ORANGE)
+        _most(axis)
+
+    panel = Panel(draw=draw, x="largest attention weight of the text", y="JSD between seeds", height=2.6)
+    return draw_rows(in_grid(seeds, grid), grid, panel, width=3.6)
+
+
+@style.house_style()
+def adversary_histograms(adversary: pd.DataFrame, grid: Grid, kinds: Mapping[str, str]) -> Canvas:
+    """How far from its own attention another one may lie; `kinds` are what it must keep to, and their names."""
+    edges = np.linspace(0, LARGEST, BINS + 1).tolist()
+    colours = dict(zip(kinds, (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE), strict=False))
+    strokes = dict(zip(kinds, style.LINES, strict=False))
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        for kind in kinds:
+            found = numbers(rows.loc[rows["kind"] == kind, "jsd"].dropna())
+            every = int((rows["kind"] == kind).sum())
+            if len(found):
+                axis.hist(
+                    found, edges, weights=np.full(len(found), 1 / every), color=colours[kind], histtype="step",
+                    linewidth=1.6, linestyle=strokes[kind],
+                )  # fmt: skip
+        axis.axvline(LARGEST, color=style.SHADE, linestyle=":", linewidth=1)
+        axis.set(xlim=(0, LARGEST * 1.02))
+
+    panel = Panel(draw=draw, x="JSD from the model's own attention (most: log 2)", y="share of texts", height=2.4)
+    canvas = draw_rows(in_grid(adversary, grid), grid, panel, width=3.6)
+    handles = [Line2D([], [], color=colours[kind], linestyle=strokes[kind], label=name) for kind, name in kinds.items()]
+    return style.legend_below(canvas, handles, most=2)
+
+
+@style.house_style()
+def divergence_curves(curve: pd.DataFrame, datasets: Mapping[str, str]) -> Canvas:
+    """What moving attention so far costs in output: a panel per data set, a line or points per kind of adversary."""
+    canvas, axes = style.panels(len(datasets), columns=3, width=5.0, height=4.2)
+    for axis, (dataset, name) in zip(axes, datasets.items(), strict=True):
+        rows = curve[curve["dataset"] == dataset]
+        for kind, (colour, marker, _) in POINTS.items():
+            some = rows[rows["kind"] == kind].sort_values("tvd")
+            if len(some):
+                line = "-" if len(some) > 1 and kind not in {"seeds", "uniform"} else ""
+                axis.plot(some["tvd"], some["jsd"], color=colour, marker=marker, markersize=5, linestyle=line)
+        _most(axis)
+        axis.set(title=style.brief(name), xlabel="TVD of the outputs, mean over texts", ylabel="JSD of attention, mean")
+        axis.set_xlim(left=-0.01)
+    handles = [
+        Line2D(
+            [], [], color=colour, marker=marker, linestyle="-" if kind not in {"seeds", "uniform"} else "", label=said
+        )
+        for kind, (colour, marker, said) in POINTS.items()
+        if kind in set(curve["kind"])
+    ]
+    return style.legend_below(canvas, handles, most=2)
+
+
+@style.house_style()
+def determined_scores(determined: pd.DataFrame, groups: Sequence[str], *, most: int = 12) -> Canvas:
+    """Between which values the attention score of each word may lie with the outputs as they are."""
+    canvas, axes = style.panels(1, width=9.0, height=4.6)
+    axis, looks = axes[0], style.group_looks(groups)
+    rows = determined.dropna(subset=["attention"]).sort_values("attention", ignore_index=True)
+    ends = rows[["low", "high"]].replace([np.inf, -np.inf], np.nan)
+    bottom = float(np.nanmin([ends["low"].min(), rows["attention"].min()])) - 1
+    top = float(np.nanmax([ends["high"].max(), rows["attention"].max()])) + 1
+    for group in groups:
+        some = rows[rows["group"] == group]
+        low, high = ends.loc[some.index, "low"].fillna(bottom), ends.loc[some.index, "high"].fillna(top)
+        axis.vlines(some.index, low, high, color=looks[group].colour, linewidth=1.4, alpha=0.6)
+        style.scatter(axis, some.index, some["attention"], looks[group], alpha=1.0, size=8)
+    for place in np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)):
+        axis.annotate(
+            style.brief(str(rows["token"][place])), (place, rows["attention"][place]), xytext=(3, 8),
+            textcoords="offset points", fontsize=8, rotation=35,
+        )  # fmt: skip
+    axis.set(xlabel="words, by their attention score", ylabel="attention score", ylim=(bottom, top))
+    handles = [
+        Line2D([], [], color=looks[group].colour, marker=looks[group].marker, label=style.brief(group))
+        for group in groups
+    ]
+    return style.legend_below(canvas, handles)
+
+
+def _violins(axis: Axes, rows: pd.DataFrame, column: str, colour: str) -> None:
+    """The column by quarters of the largest weight: violins with medians, or points where instances are few."""
+    known = rows.dropna(subset=[column])
+    places = np.clip(np.digitize(numbers(known["largest_weight"]), QUARTERS[1:-1]), 0, 3)
+    for place in range(4):
+        values: Numbers = numbers(known[column])[places == place]
+        if len(values) >= FEWEST and np.ptp(values) > 0:
+            drawn = axis.violinplot([values], [place], widths=0.85, showextrema=False)
+            for body in drawn["bodies"]:  # type: ignore[attr-defined]
+                body.set(facecolor=colour, alpha=0.7)
+        elif len(values):
+            axis.plot(np.full(len(values), place), values, ".", color=colour, markersize=4)
+        if len(values):
+            axis.plot([place - 0.25, place + 0.25], [float(np.median(values))] * 2, color="black", linewidth=1.4)
+    counts = np.bincount(places, minlength=4)
+    names = [f"{low:g}–{high:g}\n{count:,}" for low, high, count in zip(QUARTERS, QUARTERS[1:], counts, strict=False)]
+    axis.set(xlim=(-0.6, 3.6))
+    axis.set_xticks(range(4), names)
+
+
+def _most(axis: Axes) -> None:
+    """The line that no divergence exceeds."""
+    axis.axhline(LARGEST, color=style.SHADE, linestyle=":", linewidth=1)
+    axis.set_ylim(-0.02, LARGEST * 1.06)
