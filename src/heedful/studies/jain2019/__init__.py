@@ -9,6 +9,7 @@ from heedful.papers.jain2019 import NAMES
 from heedful.pipeline import Run
 from heedful.probes.agreement import agreement_table
 from heedful.studies import measures as common
+from heedful.studies.attack import adversaries
 from heedful.studies.jain2019 import tables
 from heedful.studies.jain2019.figures import FIGURES
 from heedful.studies.jain2019.runs import MODELS, QUICK, WHOLE, cost, trials

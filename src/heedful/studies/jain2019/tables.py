@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from heedful.analysis.agreement import agreement_summary
+from heedful.analysis.agreement import ALL, agreement_summary
 from heedful.analysis.statistics import Estimate
 from heedful.claims.combine import SHARES, own_or_over_seeds
 from heedful.claims.manipulation import FAR
@@ -53,7 +53,7 @@ def agreement_table(agreement: pd.DataFrame) -> pd.DataFrame:
         if not found:
             continue
         over = own_or_over_seeds(found, (-1.0, 1.0))
-        paper = AGREEMENT.get((said["dataset"], said["model"])) if said["measure"] == PRINTED else None
+        printed = said["measure"] == PRINTED and said["predicted"] == ALL
         rows.append(
             {
                 **said,
@@ -64,7 +64,7 @@ def agreement_table(agreement: pd.DataFrame) -> pd.DataFrame:
                 "instances": int(part["counted"].mean()),
                 "constant": int((part["constant_attention"] + part["constant_other"]).sum()),
                 "seeds": len(found),
-                "paper": paper if said["predicted"] == "all" else None,
+                "paper": AGREEMENT.get((said["dataset"], said["model"])) if printed else None,
             }
         )
     return pd.DataFrame(rows)
@@ -83,7 +83,7 @@ def agreement_as_printed(table: pd.DataFrame) -> pd.DataFrame:
         paper = "" if pd.isna(cell["paper"]) else f", paper {cell['paper']:.2f}"
         return f"{cell['tau']:.2f} [{cell['low']:.2f}, {cell['high']:.2f}], {cell['significant']:.0%}{paper}"
 
-    return arranged(table[table["predicted"] == "all"], CELL, "measure", words)
+    return arranged(table[table["predicted"] == ALL], CELL, "measure", words)
 
 
 def permutation_table(permutation: pd.DataFrame) -> pd.DataFrame:
