@@ -73,11 +73,11 @@ def adversarial_attention(
     (how far the output moved). Null where no such weights exist, as the most attended units may be needed.
 
     >>> import heedful
-    >>> scores = {"attention_weights": [0.5, 0.25, 0.25], "polarity_scores": [0, 3, -3]}
+    >>> scores = {"attention_weights": [0.6, 0.2, 0.2], "polarity_scores": [0, 3, -3]}
     >>> trace = heedful.Trace.from_arrays(offsets=[0, 3], bias=[0], units=["a", "good", "dull"], **scores)
     >>> heedful.adversarial_attention(trace)[["jsd", "exact", "positions", "weights"]].round(3)
          jsd  exact positions     weights
-    0  0.216   True    [1, 2]  [0.5, 0.5]
+    0  0.274   True    [1, 2]  [0.5, 0.5]
     """
     _check(epsilon, floor, without_top)
     shares = np.full(len(trace.attention_weights), floor)

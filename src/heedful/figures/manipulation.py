@@ -146,7 +146,7 @@ def determined_scores(determined: pd.DataFrame, groups: Sequence[str], *, most: 
         some = rows[rows["group"] == group]
         low, high = ends.loc[some.index, "low"].fillna(bottom), ends.loc[some.index, "high"].fillna(top)
         axis.vlines(some.index, low, high, color=looks[group].colour, linewidth=1.4, alpha=0.6)
-        style.scatter(axis, some.index, some["attention"], looks[group], alpha=1.0, size=8)
+        style.scatter(axis, some.index, some["attention"], looks[group], alpha=1.0, size=8.0)
     for place in np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)):
         axis.annotate(
             style.brief(str(rows["token"][place])), (place, rows["attention"][place]), xytext=(3, 8),
