@@ -32,9 +32,10 @@ def permutation(*, still: int, of: int = 100, others: int = 50) -> Tables:
     return {"permutation": table.assign(instance=range(len(table)))}
 
 
-def adversary(kind: str, values: Sequence[float | None]) -> Tables:
+def adversary(kind: str, values: Sequence[float]) -> Tables:
     """A divergence for each text, or none where there is no such attention; texts of one unit do not count."""
-    some = pd.DataFrame({"instance": range(len(values)), "units": 7, "kind": kind, "jsd": pd.Series(values, dtype=float)})
+    some = pd.DataFrame({"instance": range(len(values)), "units": 7, "jsd": values})
+    some = some.assign(kind=kind)
     alone = pd.DataFrame({"instance": range(900, 930), "units": 1, "kind": kind, "jsd": 0.0})
     other = some.assign(kind="same", jsd=0.1)
     return {"adversary": pd.concat([some, alone, other], ignore_index=True)}
@@ -63,7 +64,7 @@ def curve(*differences: float) -> Tables:
     return {"curve": pd.DataFrame([*rows, *seeds], columns=["kind", "seed", "tvd", "jsd", "jsd_per_text"])}
 
 
-CASES: dict[str, tuple[Tables, Tables, Tables]] = {
+CASES: dict[str, tuple[Tables, ...]] = {
     "J1": (
         agreement(gradient=90, leave_one_out=80),
         agreement(gradient=90, leave_one_out=20),
@@ -71,7 +72,7 @@ CASES: dict[str, tuple[Tables, Tables, Tables]] = {
     ),
     "J2": (permutation(still=50), permutation(still=5), permutation(still=27)),
     "J3": tuple(adversary("within", [FAR] * far + [FAR - 0.01] * (100 - far)) for far in (80, 20, 52)),
-    "J3b": tuple(adversary("without top", [0.1] * there + [None] * (100 - there)) for there in (80, 20, 52)),
+    "J3b": tuple(adversary("without top", [0.1] * there + [math.nan] * (100 - there)) for there in (80, 20, 52)),
     "W1": (
         runs("uniform", "learned", [(0.805, 0.81), (0.806, 0.81), (0.804, 0.81)]),
         runs("uniform", "learned", [(0.705, 0.81), (0.706, 0.81), (0.704, 0.81)]),
@@ -83,7 +84,7 @@ CASES: dict[str, tuple[Tables, Tables, Tables]] = {
         runs("base", "adversary", [(0.81, 0.80), (0.80, 0.81), (0.81, 0.80)]),
     ),
     "W3": (curve(0.2, 0.21, 0.19), curve(-0.2, -0.21, -0.19), curve(0.3, -0.2, 0.1)),
-}  # type: ignore[dict-item]
+}
 DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
 
 
@@ -183,10 +184,10 @@ def test_one_seed_is_no_regularity_of_trainings() -> None:
             (
                 "Where attention points is often of no account: of the texts with peaked attention 50.0% keep their "
                 "output, within .1, when it is shuffled.",
-                "Where attention points matters: of the texts with peaked attention only 5.0% keep their output, within "
-                ".1, when it is shuffled.",
-                "Of the texts with peaked attention 27.0% keep their output, within .1, when it is shuffled; that is too "
-                "close to a quarter, or rests on too few texts, to call.",
+                "Where attention points matters: of the texts with peaked attention only 5.0% keep their output, "
+                "within .1, when it is shuffled.",
+                "Of the texts with peaked attention 27.0% keep their output, within .1, when it is shuffled; that is "
+                "too close to a quarter, or rests on too few texts, to call.",
             ),
         ),
         (
@@ -196,8 +197,8 @@ def test_one_seed_is_no_regularity_of_trainings() -> None:
                 "the most attended unit.",
                 "The most attended unit is needed: for only 20.0% of the texts other weights give exactly the same "
                 "output without the most attended unit.",
-                "For 52.0% of the texts other weights give exactly the same output without the most attended unit; that "
-                "is too close to half, or rests on too few texts, to call.",
+                "For 52.0% of the texts other weights give exactly the same output without the most attended unit; "
+                "that is too close to half, or rests on too few texts, to call.",
             ),
         ),
     ],

@@ -1,6 +1,7 @@
 """Pictures of shuffled, replaced and attacked attention show the numbers of hand-made tables."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from heedful.figures.picture import render
 
 LOG_2 = math.log(2)
 GRID = Grid(models=("lstm",), datasets={"sst": "SST"})
-ONE = {"dataset": "sst", "model": "lstm", "seed": 0}
+ONE: dict[str, Any] = {"dataset": "sst", "model": "lstm", "seed": 0}
 
 
 def panel(figure: Figure) -> Axes:
@@ -42,10 +43,11 @@ def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
+TAUS: dict[str, list[float | None]] = {"gradient": [0.4, 0.6, 0.8], "leave_one_out": [-0.2, 0.2, None], "other": [1.0]}
 AGREEMENT = pd.DataFrame(
     [
         {**ONE, "measure": measure, "instance": place, "tau": tau}
-        for measure, taus in {"gradient": [0.4, 0.6, 0.8], "leave_one_out": [-0.2, 0.2, None], "other": [1.0]}.items()
+        for measure, taus in TAUS.items()
         for place, tau in enumerate(taus)
     ]
 )
@@ -73,7 +75,8 @@ def test_violins_stand_by_quarters_of_the_largest_weight_with_medians_and_counts
     table = shuffled([0.1] * 6 + [0.5, 0.6, 1.0], [0.0, 0.1, 0.1, 0.3, 0.4, 0.5, 0.2, 0.4, 0.9])
     axis = panel(permutation_violins(table, GRID))
     assert medians(axis) == pytest.approx({0.0: 0.2, 2.0: 0.3, 3.0: 0.9})
-    assert [label.get_text() for label in axis.get_xticklabels()] == ["0–0.25\n6", "0.25–0.5\n0", "0.5–0.75\n2", "0.75–1\n1"]
+    names = [label.get_text() for label in axis.get_xticklabels()]
+    assert names == ["0–0.25\n6", "0.25–0.5\n0", "0.5–0.75\n2", "0.75–1\n1"]
     violins = [body for body in axis.collections if isinstance(body, PolyCollection)]
     assert len(violins) == 1  # of six texts; fewer than five are points
     heights = np.asarray(violins[0].get_paths()[0].vertices)[:, 1]
@@ -100,7 +103,8 @@ KINDS = {"same": "the very same output", "without top": "without the most attend
 
 
 def test_shares_of_adversaries_are_of_all_texts_those_without_one_among_them() -> None:
-    parts = {"same": [0.1, 0.6, 0.6, 0.6], "without top": [0.6, None, None, None], "else": [0.3] * 4}
+    parts: dict[str, list[float | None]] = {"same": [0.1, 0.6, 0.6, 0.6], "without top": [0.6, None, None, None]}
+    parts["else"] = [0.3] * 4
     table = pd.DataFrame(
         [{**ONE, "kind": kind, "instance": n, "jsd": jsd} for kind, jsds in parts.items() for n, jsd in enumerate(jsds)]
     )
