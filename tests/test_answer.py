@@ -11,7 +11,7 @@ from heedful.claims.answer import answer
 from tests.verdicts import verdict
 
 DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
-CORPUS, DECISION = ("C1", "C2b", "C8c"), ("S6b", "S13")
+CORPUS, DECISION, STORY = ("C1", "C2b", "C8c"), ("S6b", "S13"), ("J3b", "J3")
 GUIDES = ("S5", "S14")
 SPEAKING = (*CORPUS, *DECISION, *GUIDES)
 
@@ -41,15 +41,16 @@ def test_every_combination_of_verdicts_present_or_not_has_its_sentences() -> Non
     for given in product((*DECISIONS, None), repeat=len(SPEAKING)):
         known = {claim: decision for claim, decision in zip(SPEAKING, given, strict=True) if decision is not None}
         found = answer(verdicts(**known))
-        corpus, decision = found.questions
+        corpus, decision, story = found.questions
         assert corpus.decision == expected_corpus(
             known.get("C1"), [known[claim] for claim in CORPUS[1:] if claim in known]
         )
         assert decision.decision == expected_decision([known[claim] for claim in DECISION if claim in known])
         assert [use.decision for use in found.uses[:2]] == [corpus.decision, decision.decision]
         assert found.uses[2].decision == ("no" if decision.decision == "no" else "not shown")
+        assert (story.decision, story.rests_on) == ("not shown", ())
         assert set(corpus.rests_on) | set(decision.rests_on) <= set(known)
-        for sentence in (found.headline, corpus.words, decision.words, *(use.words for use in found.uses)):
+        for sentence in (found.headline, corpus.words, decision.words, story.words, *(use.words for use in found.uses)):
             assert sentence[0].isupper()
             assert sentence.endswith(".")
             assert "{" not in sentence
@@ -151,8 +152,8 @@ def test_a_hierarchical_model_has_no_weights_of_words_and_still_an_answer() -> N
 def test_the_answer_is_plain_data_and_speaks_of_known_claims() -> None:
     row = answer(verdicts(**ALL_YES)).row()
     assert set(row) == {"headline", "questions", "uses", "instead", "scope"}
-    assert [question["name"] for question in row["questions"]] == ["corpus", "decision"]
-    assert set(SPEAKING) <= set(CLAIMS)
+    assert [question["name"] for question in row["questions"]] == ["corpus", "decision", "story"]
+    assert {*SPEAKING, *STORY} <= set(CLAIMS)
 
 
 @pytest.mark.parametrize("decision", ["no", "not shown"])
@@ -202,3 +203,71 @@ def test_the_answer_says_what_it_is_of() -> None:
     assert answer(verdicts(**ALL_YES), scope="One training.").scope == "One training."
     noted = answer(verdicts(**ALL_YES), note="Of 9 words 3 count.").question("corpus").words
     assert noted.endswith("they get more of the attention. Of 9 words 3 count.")
+
+
+EACH_TEXT = (
+    "Each text is judged by itself, with weights of its own; what one attention for the whole corpus could do is "
+    "another question."
+)
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "far", "words"),
+    [
+        (
+            "yes",
+            "yes",
+            "For most texts other weights give exactly the same output without the most attended unit and "
+            "attention far from the model's own keeps it within .05.",
+        ),
+        (
+            "no",
+            "yes",
+            "For most texts no weights give exactly the same output without the most attended unit, but attention "
+            "far from the model's own keeps it within .05.",
+        ),
+        (
+            "not shown",
+            "no",
+            "Whether for most texts other weights give exactly the same output without the most attended unit is not "
+            "shown, but no attention far from the model's own keeps it within .05.",
+        ),
+    ],
+)
+def test_whether_another_story_can_be_told_is_what_leaving_the_most_attended_unit_out_says(
+    otherwise: Decision, far: Decision, words: str
+) -> None:
+    found = answer(verdicts(**ALL_YES, J3b=otherwise, J3=far))
+    story = found.question("story")
+    assert (story.decision, story.rests_on) == (otherwise, STORY)
+    assert story.words == f"{words} {EACH_TEXT}"
+    assert found.headline == answer(verdicts(**ALL_YES)).headline  # is of the first two questions
+    drawn = answer(verdicts(J3b=otherwise, J3=far), drawn="Of 9 texts 3 count.").question("story")
+    assert drawn.words == f"{words} Of 9 texts 3 count. {EACH_TEXT}"
+
+
+@pytest.mark.parametrize(
+    ("decision", "story", "may", "words"),
+    [
+        ("no", "yes", "no", "What does not explain a decision does not justify it."),
+        ("no", "no", "no", "What does not explain a decision does not justify it."),
+        ("no", "not shown", "no", "What does not explain a decision does not justify it."),
+        ("yes", "yes", "no", "Other weights would justify it as well."),
+        ("not shown", "yes", "no", "Other weights would justify it as well."),
+        ("yes", "no", "yes", "The weights show what decided, and the same output needs the most attended unit."),
+        ("yes", "not shown", "not shown", "Whether other weights would justify it as well is not shown."),
+        ("not shown", "no", "not shown", "What is not shown to explain a decision does not justify it."),
+        ("not shown", "not shown", "not shown", "What is not shown to explain a decision does not justify it."),
+    ],
+)
+def test_a_decision_is_justified_by_weights_that_explain_it_and_that_nothing_can_take_the_place_of(
+    decision: Decision, story: Decision, may: Decision, words: str
+) -> None:
+    use = answer(verdicts(**{**ALL_YES, "S13": decision}, J3b=story, J3="yes")).uses[2]
+    assert (use.purpose, use.decision, use.words) == ("justify a decision", may, words)
+
+
+def test_of_a_model_that_learned_nothing_no_other_story_is_told() -> None:
+    found = answer(verdicts(M1="no", **ALL_YES, J3b="yes", J3="yes"))
+    assert (found.question("story").decision, found.question("story").rests_on) == ("not shown", ("M1",))
+    assert (found.uses[2].decision, found.instead) == ("not shown", ())

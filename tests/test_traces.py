@@ -176,3 +176,22 @@ def test_the_table_of_three_classes_by_hand() -> None:
 def test_a_trace_without_labels_has_no_accuracy() -> None:
     with pytest.raises(TraceError, match="has no labels"):
         Trace.from_arrays(**HAND).accuracy()
+
+
+def test_some_instances_in_an_order_of_ones_own() -> None:
+    trace = Trace.from_arrays(
+        offsets=[0, 2, 3, 6],
+        attention_weights=[0.25, 0.75, 1.0, 0.5, 0.25, 0.25],
+        polarity_scores=[1, 2, 3, 4, 5, 6],
+        bias=[0.5],
+        labels=[0, 1, 0],
+        units=list("abcdef"),
+    )
+    some = trace.take(torch.tensor([2, 0]))
+    assert (some.offsets.tolist(), some.units) == ([0, 3, 5], ["d", "e", "f", "a", "b"])
+    assert some.attention_weights.tolist() == [0.5, 0.25, 0.25, 0.25, 0.75]
+    assert some.labels is not None
+    assert some.labels.tolist() == [0, 0]
+    assert torch.equal(some.logits, trace.logits[[2, 0]])
+    bare = Trace.from_arrays(offsets=[0, 1, 2], attention_scores=[0, 0], polarity_scores=[1, 2], bias=[0])
+    assert (bare.take(torch.tensor([1])).units, len(bare.take(torch.tensor([1])))) == (None, 1)

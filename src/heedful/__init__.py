@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from heedful.version import __version__
 
 if TYPE_CHECKING:
+    from heedful.analysis.adversary import adversarial_attention
     from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure, verify_flip
+    from heedful.analysis.permutation import permutation_test
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
     from heedful.models.checkpoint import load_model, save_model
@@ -28,6 +30,7 @@ _HOMES = {
     "RunSettings": "heedful.config",
     "Store": "heedful.store",
     "Trace": "heedful.traces",
+    "adversarial_attention": "heedful.analysis.adversary",
     "audit": "heedful.studies.audit",
     "first_flips": "heedful.analysis.erasure",
     "fit": "heedful.training.loop",
@@ -35,6 +38,7 @@ _HOMES = {
     "load_corpus": "heedful.text.datasets",
     "load_model": "heedful.models.checkpoint",
     "minimum_flips": "heedful.analysis.erasure",
+    "permutation_test": "heedful.analysis.permutation",
     "save_model": "heedful.models.checkpoint",
     "single_erasure": "heedful.analysis.erasure",
     "token_scores": "heedful.probes.scores",
@@ -42,9 +46,9 @@ _HOMES = {
     "verify_flip": "heedful.analysis.erasure",
 }
 
-__all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "audit", "first_flips", "fit"]
-__all__ += ["flow_terms", "load_corpus", "load_model", "minimum_flips", "save_model", "single_erasure"]
-__all__ += ["token_scores", "trace", "verify_flip"]
+__all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "adversarial_attention", "audit"]
+__all__ += ["first_flips", "fit", "flow_terms", "load_corpus", "load_model", "minimum_flips", "permutation_test"]
+__all__ += ["save_model", "single_erasure", "token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ Everything that is measured after training needs only the attention scores a, th
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from heedful.errors import TraceError
 from heedful.notebook import counted, listed, panel, short, strip
-from heedful.text.ragged import lengths_of, segment_softmax, segments_of
+from heedful.text.ragged import lengths_of, offsets_of, positions_of, segment_softmax, segments_of
 from heedful.trace_files import read_fields, write_fields
 
 Array = Sequence[Any] | NDArray[Any] | Tensor
@@ -214,6 +214,20 @@ class Trace(Ragged):
     def instance(self, number: int) -> slice:
         """Where the units of one instance lie."""
         return slice(int(self.offsets[number]), int(self.offsets[number + 1]))
+
+    def take(self, rows: Int[Tensor, " rows"]) -> "Trace":
+        """The trace of these instances, in this order."""
+        where = positions_of(self.offsets, rows)
+        return replace(
+            self,
+            offsets=offsets_of(self.lengths[rows]),
+            **{
+                name: getattr(self, name)[where]
+                for name in ("attention_scores", "attention_weights", "polarity_scores")
+            },
+            labels=None if self.labels is None else self.labels[rows],
+            units=None if self.units is None else [self.units[place] for place in where.tolist()],
+        )
 
     @cached_property
     def contributions(self) -> Float[Tensor, " units"]:

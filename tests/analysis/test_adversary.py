@@ -1,7 +1,9 @@
 import math
+from collections.abc import Callable
 from itertools import pairwise, permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -181,6 +183,21 @@ def test_never_below_the_published_search() -> None:
     assert searched["jsd"].notna().mean() > 0.5
     assert (searched["tvd"].dropna() <= 0.05).all()
     assert (exact["jsd"] - searched["jsd"]).min() >= -1e-9
+
+
+@pytest.mark.parametrize(
+    "made", [lambda: binary(5, instances=40, longest=9, spread=2.0), lambda: classes(5, 3, instances=20, longest=7)]
+)
+def test_every_instance_may_have_a_least_weight_of_its_own(made: Callable[[], Trace]) -> None:
+    """A tenth of an even share: the same as of each instance alone."""
+    trace = made()
+    floors = 0.1 / trace.lengths.double().numpy()
+    table = adversarial_attention(trace, floor=floors)
+    rows = [trace.take(torch.tensor([row])) for row in range(len(trace))]
+    alone = [adversarial_attention(one, floor=float(floor)) for one, floor in zip(rows, floors, strict=True)]
+    apart = pd.concat(alone, ignore_index=True).assign(instance=range(len(trace)))
+    pd.testing.assert_frame_equal(table, apart)
+    assert (table["support"] < table["units"]).any()
 
 
 @settings(max_examples=30, deadline=None)

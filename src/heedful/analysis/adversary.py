@@ -50,7 +50,7 @@ def adversarial_attention(
     trace: Trace,
     epsilon: float = 0.0,
     *,
-    floor: float = 0.0,
+    floor: float | PerInstance = 0.0,
     without_top: int = 0,
     most_vertices: int = MOST_VERTICES,
 ) -> pd.DataFrame:
@@ -64,7 +64,7 @@ def adversarial_attention(
 
     trace: from `heedful.trace` or `Trace.from_arrays`.
     epsilon: how far the output may move, in total variation (of two classes |Δp|); 0 not at all.
-    floor: the least weight of every unit; 0 lets units go unattended.
+    floor: the least weight of every unit; 0 lets units go unattended. One for all instances, or one for each.
     without_top: the most attended units, so many, get no more than the floor.
     most_vertices: with three or more classes, so many are looked at before a bound takes their place.
 
@@ -73,27 +73,29 @@ def adversarial_attention(
     (how far the output moved). Null where no such weights exist, as the most attended units may be needed.
 
     >>> import heedful
-    >>> scores = {"attention_weights": [0.5, 0.25, 0.25], "polarity_scores": [0, 3, -3]}
+    >>> scores = {"attention_weights": [0.6, 0.2, 0.2], "polarity_scores": [0, 3, -3]}
     >>> trace = heedful.Trace.from_arrays(offsets=[0, 3], bias=[0], units=["a", "good", "dull"], **scores)
     >>> heedful.adversarial_attention(trace)[["jsd", "exact", "positions", "weights"]].round(3)
          jsd  exact positions     weights
-    0  0.216   True    [1, 2]  [0.5, 0.5]
+    0  0.274   True    [1, 2]  [0.5, 0.5]
     """
     _check(epsilon, floor, without_top)
-    shares = np.full(len(trace.attention_weights), floor)
-    allowed = _allowed(trace, without_top)
+    floors = np.broadcast_to(np.float64(floor), len(trace)).copy()
+    least = np.repeat(floors, trace.lengths.numpy(force=True))
+    shares, allowed = least.copy(), _allowed(trace, without_top)
     if len(trace.bias) == 2:
-        jsd = upper = _of_two_classes(trace, epsilon, floor, allowed, shares)
+        jsd = upper = _of_two_classes(trace, epsilon, floors, allowed, shares)
     else:
-        jsd, upper = _of_more_classes(trace, epsilon, floor, allowed, shares, most_vertices)
-    return _table(trace, shares, floor, jsd, upper)
+        jsd, upper = _of_more_classes(trace, epsilon, floors, allowed, shares, most_vertices)
+    return _table(trace, shares, shares > least, jsd, upper)
 
 
-def _check(epsilon: float, floor: float, without_top: int) -> None:
+def _check(epsilon: float, floor: float | PerInstance, without_top: int) -> None:
     if not 0 <= epsilon < 1:
         raise InputError(f"epsilon is how far a probability may move, from 0 to below 1; got {epsilon}.")
-    if not 0 <= floor < 1:
-        raise InputError(f"floor is the least weight of a unit, from 0 to below 1; got {floor}.")
+    wrong = [one for one in np.ravel(floor).tolist() if not 0 <= one < 1]
+    if wrong:
+        raise InputError(f"floor is the least weight of a unit, from 0 to below 1; got {wrong[0]}.")
     if without_top < 0:
         raise InputError(f"without_top is a number of units, 0 or more; got {without_top}.")
 
@@ -107,10 +109,12 @@ def _allowed(trace: Trace, without_top: int) -> Bool[np.ndarray, " units"]:
     return torch.ones_like(order, dtype=torch.bool).index_copy_(0, order, places >= without_top).numpy(force=True)
 
 
-def _table(trace: Trace, shares: PerUnit, floor: float, jsd: PerInstance, upper: PerInstance) -> pd.DataFrame:
+def _table(
+    trace: Trace, shares: PerUnit, above: Bool[np.ndarray, " units"], jsd: PerInstance, upper: PerInstance
+) -> pd.DataFrame:
     moved = trace.bias + pooled(trace, torch.from_numpy(shares).to(trace.bias.device))
     tvd = (moved.softmax(1) - logits(trace).softmax(1)).abs().sum(1).numpy(force=True) / 2
-    missing, above = np.isnan(jsd), shares > floor
+    missing = np.isnan(jsd)
     segments, units = trace.segments.numpy(force=True)[above], np.flatnonzero(above)
     support = np.bincount(segments, minlength=len(trace))
     positions = np.split(units - trace.offsets.numpy(force=True)[segments], support.cumsum()[:-1])
@@ -131,12 +135,12 @@ def _table(trace: Trace, shares: PerUnit, floor: float, jsd: PerInstance, upper:
 
 
 def _of_two_classes(
-    trace: Trace, epsilon: float, floor: float, allowed: Bool[np.ndarray, " units"], shares: PerUnit
+    trace: Trace, epsilon: float, floors: PerInstance, allowed: Bool[np.ndarray, " units"], shares: PerUnit
 ) -> PerInstance:
     """The largest divergence of every instance, NaN where there is none; what attains it is written into `shares`."""
     scores = (trace.polarity_scores[:, 1] - trace.polarity_scores[:, 0]).contiguous()
     ends = arrays(*_allowed_scores(trace, scores, epsilon))
-    own = *arrays(trace.offsets, trace.attention_weights, scores), allowed, ends, floor
+    own = *arrays(trace.offsets, trace.attention_weights, scores), allowed, ends, floors
     found = np.empty(len(trace))
     each(lambda part: farthest_pairs(*part, *own, shares, found), parts_of(len(trace), len(shares)))
     return found
@@ -163,12 +167,13 @@ def _allowed_scores(
 
 @compiled
 @no_type_check
-def farthest_pairs(start, stop, offsets, weights, scores, allowed, bounds, floor, shares, found):
+def farthest_pairs(start, stop, offsets, weights, scores, allowed, bounds, floors, shares, found):
     """For every instance the one or two units whose shares lie farthest from the weights; NaN where there are none."""
     low, high, slack = bounds
     for t in range(start, stop):
         begin, n = offsets[t], offsets[t + 1] - offsets[t]
         alpha, score, may, own = weights[begin:][:n], scores[begin:][:n], allowed[begin:][:n], shares[begin:][:n]
+        floor = floors[t]
         room = 1 - n * floor
         if room <= 0:
             found[t] = np.nan
@@ -258,7 +263,7 @@ def records(alpha, order):
 def _of_more_classes(
     trace: Trace,
     epsilon: float,
-    floor: float,
+    floors: PerInstance,
     allowed: Bool[np.ndarray, " units"],
     shares: PerUnit,
     most_vertices: int,
@@ -268,7 +273,7 @@ def _of_more_classes(
     weights, polarity, outputs = arrays(trace.attention_weights, trace.polarity_scores, logits(trace))
     for row in range(len(trace)):
         own = trace.instance(row)
-        usable = np.flatnonzero(allowed[own])
+        usable, floor = np.flatnonzero(allowed[own]), float(floors[row])
         if floor * (own.stop - own.start) >= 1 or not len(usable):
             continue
         inner, outer = _polytopes(weights[own], polarity[own], outputs[row], usable, epsilon, floor)

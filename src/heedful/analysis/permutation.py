@@ -41,8 +41,8 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> pd.Dat
     >>> import heedful
     >>> scores = {"attention_weights": [0.5, 0.5, 1.0], "polarity_scores": [2, -1, 1]}
     >>> trace = heedful.Trace.from_arrays(offsets=[0, 2, 3], bias=[0], **scores)
-    >>> heedful.permutation_test(trace)[["instance", "largest_weight", "tvd_median"]].to_dict("list")
-    {'instance': [0, 1], 'largest_weight': [0.5, 1.0], 'tvd_median': [0.0, 0.0]}
+    >>> heedful.permutation_test(trace)[["largest_weight", "tvd_median"]].round(3).to_dict("list")
+    {'largest_weight': [0.5, 1.0], 'tvd_median': [0.0, 0.0]}
     """
     if shuffles < 1:
         raise InputError(f"shuffles is how often weights are dealt out anew, 1 or more; got {shuffles}.")

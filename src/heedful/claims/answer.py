@@ -1,8 +1,9 @@
 """The answer: what verdicts together say to the question whether attention explains this classifier on this data.
 
-Two questions have a verdict of their own, because attention that points at the right words across a corpus may miss
-what decided a single text, and the other way round. Only claims that were judged speak. How often the answer is wrong
-where the truth is known is measured by `heedful calibrate`.
+Three questions have a verdict of their own: attention that points at the right words across a corpus may miss what
+decided a single text, and the other way round; and where it finds what decided, other weights might have given the same
+output. Only claims that were judged speak. How often the answer is wrong where the truth is known is measured by
+`heedful calibrate`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ Known = Mapping[str, Decision]
 
 SOUND, SCORES, TEXTS = "C1", "C2b", "C8c"
 CHANCE, LEADS, ALL_TEXTS = "S6b", "S13", "S4"
+OTHERWISE, FAR_AWAY = "J3b", "J3"
 GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
 """The claims that another ranking is the better guide, and what it is called."""
 
@@ -67,7 +69,13 @@ class Answer:
 
 
 def answer(
-    verdicts: Sequence[Verdict], *, unit: str = "words", classes: Known | None = None, scope: str = "", note: str = ""
+    verdicts: Sequence[Verdict],
+    *,
+    unit: str = "words",
+    classes: Known | None = None,
+    scope: str = "",
+    note: str = "",
+    drawn: str = "",
 ) -> Answer:
     """The answer that these verdicts give, and no others.
 
@@ -75,25 +83,27 @@ def answer(
     classes: whether attention finds what decided in the decisions for each class alone (`single_decisions`).
     scope: what the answer is of: how many trainings, how many texts.
     note: what must be said of the words that the first question rests on.
+    drawn: what must be said of the texts that the third one rests on, where they are not all.
     """
     known = {verdict.claim: verdict.decision for verdict in verdicts}
     counts = {verdict.claim: verdict.estimate.count for verdict in verdicts if verdict.estimate is not None}
-    corpus, decision = _corpus(known, note), _decision(known, counts, classes or {})
+    questions = _corpus(known, note), _decision(known, counts, classes or {}), _story(known, drawn)
     idle = known.get(LEARNED, "yes") != "yes"
     if idle:
         unasked = partial(replace, decision="not shown", words=_NOTHING, rests_on=(LEARNED,))
-        corpus, decision = unasked(corpus), unasked(decision)
+        questions = unasked(questions[0]), unasked(questions[1]), unasked(questions[2])
+    corpus, decision, story = (question.decision for question in questions)
     return Answer(
-        headline=_IDLE if idle else _headline(known, corpus.decision, decision.decision, classes or {}),
-        questions=(corpus, decision),
-        uses=tuple(_uses(corpus.decision, decision.decision, unit)),
-        instead=() if idle else tuple(_instead(corpus.decision, decision.decision, known)),
+        headline=_IDLE if idle else _headline(known, corpus, decision, classes or {}),
+        questions=questions,
+        uses=tuple(_uses(corpus, decision, story, unit)),
+        instead=() if idle else tuple(_instead(corpus, decision, known)),
         scope=scope,
     )
 
 
 def _headline(known: Known, corpus: Decision, decision: Decision, classes: Known) -> str:
-    """The sentence of the two answers, and the classes of whose decisions the second does not hold.
+    """The sentence of the first two answers, and the classes of whose decisions the second does not hold.
 
     Where words that belong to a class do not push towards it, nothing sound is there to point at.
     """
@@ -157,6 +167,19 @@ def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Questi
     )
 
 
+def _story(known: Known, drawn: str) -> Question:
+    """Of each text by itself: for it alone other weights are looked for."""
+    rests_on = tuple(name for name in (OTHERWISE, FAR_AWAY) if name in known)
+    said = [_joined(rests_on, known), drawn, _EACH if rests_on else ""]
+    return Question(
+        name="story",
+        question="Could another attention tell another story with the same output?",
+        decision=known.get(OTHERWISE, "not shown"),
+        words=" ".join(filter(None, said)),
+        rests_on=rests_on,
+    )
+
+
 def _guides(known: Known) -> Iterator[str]:
     """Which other rankings are better guides, and which are not."""
     for decision, words in _GUIDES.items():
@@ -207,8 +230,21 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
         "no": "the most attended units hold no more of what decides than random ones",
     },
     LEADS: {"yes": "they hold most of it", "no": "much of it lies in other units"},
+    OTHERWISE: {
+        "yes": "for most texts other weights give exactly the same output without the most attended unit",
+        "no": "for most texts no weights give exactly the same output without the most attended unit",
+    },
+    FAR_AWAY: {
+        "yes": "attention far from the model's own keeps it within .05",
+        "no": "no attention far from the model's own keeps it within .05",
+    },
 }
 """What is said of each claim; of one that is not shown, whether what it would be if it were is not shown."""
+
+_EACH = (
+    "Each text is judged by itself, with weights of its own; what one attention for the whole corpus could do is "
+    "another question."
+)
 
 _RESTING = (
     "That is of {some:,} of {all:,} decisions: what is left flips only when everything is erased, or never, and rests "
@@ -263,10 +299,24 @@ _IN_DOUBT: Mapping[Decision, str] = {
 }
 
 
-def _uses(corpus: Decision, decision: Decision, unit: str) -> Iterator[Use]:
-    justify: Decision = "no" if decision == "no" else "not shown"
-    for (purpose, words), shown in zip(_USES.items(), (corpus, decision, justify), strict=True):
+def _uses(corpus: Decision, decision: Decision, story: Decision, unit: str) -> Iterator[Use]:
+    for (purpose, words), shown in zip(_USES.items(), (corpus, decision), strict=True):
         yield Use(purpose=purpose, decision=shown, words=words[shown].format(unit=unit))
+    justified, why = _justify(decision, story)
+    yield Use(purpose="justify a decision", decision=justified, words=why)
+
+
+def _justify(decision: Decision, story: Decision) -> tuple[Decision, str]:
+    """Weights justify a decision that explain it, and that no other weights could take the place of."""
+    if decision == "no":
+        return "no", "What does not explain a decision does not justify it."
+    if story == "yes":
+        return "no", "Other weights would justify it as well."
+    if decision == "not shown":
+        return "not shown", "What is not shown to explain a decision does not justify it."
+    if story == "not shown":
+        return "not shown", "Whether other weights would justify it as well is not shown."
+    return "yes", "The weights show what decided, and the same output needs the most attended unit."
 
 
 _USES: Mapping[str, Mapping[Decision, str]] = {
@@ -279,10 +329,6 @@ _USES: Mapping[str, Mapping[Decision, str]] = {
         "yes": "The {unit} with the largest weights in a text are mostly those that decided it.",
         "no": "The {unit} with the largest weights in a text are often not those that decided it.",
         "not shown": "Do not rest on the {unit} with the largest weights in a text.",
-    },
-    "justify a decision": {
-        "no": "What does not explain a decision does not justify it.",
-        "not shown": "Whether other weights would give the same output is not tested here.",
     },
 }
 

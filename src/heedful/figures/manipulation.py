@@ -68,7 +68,7 @@ def permutation_violins(permutation: pd.DataFrame, grid: Grid) -> Canvas:
         _violins(axis, rows, "tvd_median", style.SKY)
         axis.set(ylim=(-0.03, 1.03))
 
-    panel = Panel(draw=draw, x="largest attention weight of the text", y="median TVD of 100 shuffles", height=2.6)
+    panel = Panel(draw=draw, x="largest attention weight of the text", y="median TVD, shuffled", height=2.6)
     return draw_rows(in_grid(permutation, grid), grid, panel, width=3.6)
 
 
@@ -86,7 +86,10 @@ def seed_violins(seeds: pd.DataFrame, grid: Grid) -> Canvas:
 
 @style.house_style()
 def adversary_histograms(adversary: pd.DataFrame, grid: Grid, kinds: Mapping[str, str]) -> Canvas:
-    """How far from its own attention another one may lie; `kinds` are what it must keep to, and their names."""
+    """How far from its own attention another one may lie; `kinds` are what it must keep to, and their names.
+
+    Dotted: log 2, the most there is.
+    """
     edges = np.linspace(0, LARGEST, BINS + 1).tolist()
     colours = dict(zip(kinds, (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE), strict=False))
     strokes = dict(zip(kinds, style.LINES, strict=False))
@@ -103,10 +106,10 @@ def adversary_histograms(adversary: pd.DataFrame, grid: Grid, kinds: Mapping[str
         axis.axvline(LARGEST, color=style.SHADE, linestyle=":", linewidth=1)
         axis.set(xlim=(0, LARGEST * 1.02))
 
-    panel = Panel(draw=draw, x="JSD from the model's own attention (most: log 2)", y="share of texts", height=2.4)
+    panel = Panel(draw=draw, x="JSD from its own attention", y="share of texts", height=2.4)
     canvas = draw_rows(in_grid(adversary, grid), grid, panel, width=3.6)
     handles = [Line2D([], [], color=colours[kind], linestyle=strokes[kind], label=name) for kind, name in kinds.items()]
-    return style.legend_below(canvas, handles, most=2)
+    return style.legend_below(canvas, handles, most=min(len(grid.datasets), 2))
 
 
 @style.house_style()
@@ -130,7 +133,7 @@ def divergence_curves(curve: pd.DataFrame, datasets: Mapping[str, str]) -> Canva
         for kind, (colour, marker, said) in POINTS.items()
         if kind in set(curve["kind"])
     ]
-    return style.legend_below(canvas, handles, most=2)
+    return style.legend_below(canvas, handles, most=min(len(datasets), 2))
 
 
 @style.house_style()
@@ -146,7 +149,7 @@ def determined_scores(determined: pd.DataFrame, groups: Sequence[str], *, most: 
         some = rows[rows["group"] == group]
         low, high = ends.loc[some.index, "low"].fillna(bottom), ends.loc[some.index, "high"].fillna(top)
         axis.vlines(some.index, low, high, color=looks[group].colour, linewidth=1.4, alpha=0.6)
-        style.scatter(axis, some.index, some["attention"], looks[group], alpha=1.0, size=8)
+        style.scatter(axis, some.index, some["attention"], looks[group], alpha=1.0, size=8.0)
     for place in np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)):
         axis.annotate(
             style.brief(str(rows["token"][place])), (place, rows["attention"][place]), xytext=(3, 8),

@@ -87,6 +87,32 @@ def make_example(
     )
 
 
+def make_pair(
+    trace: Trace, number: int, text: str, spans: Int[Tensor, "units 2"], other: Float[Tensor, " units"], why: str
+) -> Example:
+    """The attention of one instance, other weights for it, and what its units would push."""
+    place, shown = trace.instance(number), spans[:MOST_UNITS]
+    predicted, pushes = int(trace.predictions[number]), pushes_of(trace)[place]
+
+    def weighed(name: str, weights: Float[Tensor, " units"]) -> Strip:
+        notes = [f"attention weight {weight:.3f}" for weight in weights.tolist()]
+        return Strip(name=name, pieces=_pieces(text, shown, relative(weights), notes))
+
+    notes = [f"would push {push:+.2f}" for push in pushes.tolist()]
+    return Example(
+        strips=[
+            weighed("attention", trace.attention_weights[place]),
+            weighed("another", other),
+            Strip(name="would push", pieces=_pieces(text, shown, relative(pushes), notes), signed=True),
+        ],
+        predicted=trace.class_names[predicted],
+        probability=float(trace.probabilities[number, predicted]),
+        label=None if trace.labels is None else trace.class_names[int(trace.labels[number])],
+        why=why,
+        cut=max(0, len(spans) - MOST_UNITS),
+    )
+
+
 def relative(values: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
     """The values by the largest of their sizes."""
     return values / values.abs().max().clamp(min=1e-12)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from jaxtyping import Float
 from matplotlib.figure import Figure as Canvas
+from torch import Tensor
 
 from heedful.analysis.tokens import NEUTRAL, NONE, compared_classes, training_counts
 from heedful.claims import Verdict, verdict_table
@@ -16,6 +18,8 @@ from heedful.config import RunSettings
 from heedful.errors import ConfigError
 from heedful.figures import tokens as drawings
 from heedful.figures.dynamics import attention_over_time
+from heedful.figures.erasure import Grid
+from heedful.figures.manipulation import adversary_histograms, permutation_violins
 from heedful.figures.picture import Figure, Picture
 from heedful.figures.style import brief
 from heedful.notebook import counted
@@ -24,9 +28,10 @@ from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.exports import save_tables
 from heedful.report.html import timeline, write_html
 from heedful.report.page import Page, PageTable, Section, payload
-from heedful.report.strips import Example, make_example, telling_instances
+from heedful.report.strips import Example, make_example, make_pair, telling_instances
 from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
+from heedful.studies.attack import KINDS, AttackedAttention, example_row, replaced_weights
 from heedful.studies.examine import ErasedAttention, Examination, examine
 from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
@@ -83,6 +88,34 @@ OVER_TIME = _figure(
     attention_over_time,
     "Mean attention score of each group, the middle 80 % of its tokens as a band; and a few tokens by name.",
 )
+HERE = Grid(models=("this model",), datasets={"": "test texts"})
+
+
+def _of_this_model(table: pd.DataFrame) -> pd.DataFrame:
+    """The texts of a table in the only panel of `HERE`."""
+    return table.assign(model=HERE.models[0], dataset="")
+
+
+MANIPULATED = (
+    _figure(
+        "other-attention",
+        "Other attention with the same output",
+        "adversary",
+        lambda table: adversary_histograms(
+            _of_this_model(table), HERE, {name: kind.words for name, kind in KINDS.items()}
+        ),
+        "How far from a text's own attention the farthest one lies that keeps to what is said; dotted: log 2, the most "
+        "there is.",
+    ),
+    _figure(
+        "shuffled-attention",
+        "Shuffled attention",
+        "permutation",
+        lambda table: permutation_violins(_of_this_model(table), HERE),
+        "How far the output moves when a text's weights are dealt out to its units anew (the median of 100 shuffles), "
+        "by its largest weight; black lines are medians, numbers below how many texts there are.",
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,12 +138,16 @@ class Audit:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """All of them: of the words, of erasure, of the model, and of the sweep over λ."""
+        """All of them: of the words, of erasure, of other attention, of the model, and of the sweep over λ."""
         return [*self.examined.verdicts, *self.advice.verdicts]
 
     @property
     def erasure(self) -> ErasedAttention:
         return self.examined.erased
+
+    @property
+    def attack(self) -> AttackedAttention:
+        return self.examined.attacked
 
     def summary(self) -> dict[str, Any]:
         """The audit as plain data (`heedful.report.page`)."""
@@ -182,7 +219,14 @@ def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit
     page = _compose(audited, trace, corpus, examined, advice, tables, report)
     done = Audit(run=audited, examined=examined, advice=advice, page=page, report=report)
     erased = {**examined.erased.tables, "erasure": examined.erased.resting, "decisions": examined.erased.decisions}
-    save_tables({**tables, **erased, "verdicts": verdict_table(done.verdicts), **advice.tables()}, folder / "tables")
+    attacked = {
+        **examined.attacked.tables,
+        "other-attention": examined.attacked.others,
+        "shuffled-attention": examined.attacked.shuffled,
+    }
+    save_tables(
+        {**tables, **erased, **attacked, "verdicts": verdict_table(done.verdicts), **advice.tables()}, folder / "tables"
+    )
     for picture in page.pictures():
         picture.save(folder / "figures")
     write_html(page, report)
@@ -267,6 +311,7 @@ def _compose(
             ),
             Section(name="verdicts", title="Across the corpus: the words", verdicts=examined.words),
             examined.erased.section(),
+            _attack(audited, trace, corpus, examined.attacked),
             advice.section(),
             Section(
                 name="figures",
@@ -378,6 +423,32 @@ def _examples(audited: Run, trace: Trace, corpus: Corpus) -> list[Example]:
         return make_example(trace, number, test.texts[number], unit_spans(model, test, number), why, words)
 
     return [example(number, why) for number, why in telling_instances(trace)]
+
+
+def _attack(audited: Run, trace: Trace, corpus: Corpus, attacked: AttackedAttention) -> Section:
+    """Other attention, with its pictures, and one text with both."""
+    section, chosen = attacked.section(), example_row(attacked, trace)
+    if chosen is None:
+        return section
+    row, rule = chosen
+    number, other, model = int(row["instance"]), replaced_weights(row), audited.model()
+    pair = make_pair(trace, number, corpus.test.texts[number], unit_spans(model, corpus.test, number), other, rule)
+    pictures = [figure.picture(attacked.once) for figure in MANIPULATED]
+    lead = f"{section.lead} {_pair_words(trace, number, other, rule)}"
+    return replace(section, lead=lead, pictures=pictures, texts=[pair])
+
+
+def _pair_words(trace: Trace, number: int, other: Float[Tensor, " units"], rule: str) -> str:
+    """Where one text's own attention is, and where it might be."""
+    assert trace.units is not None
+    place = trace.instance(number)
+    names, own = trace.units[place], trace.attention_weights[place]
+    top = int(own.argmax())
+    others = [f"“{brief(names[unit])}” ({float(other[unit]):.2f})" for unit in other.nonzero().squeeze(1).tolist()]
+    return (
+        f"For example ({rule}), attention is most on “{brief(names[top])}” ({float(own[top]):.2f}); all of it on "
+        f"{' and '.join(others)} gives the same output."
+    )
 
 
 def _facts(audited: Run, corpus: Corpus) -> dict[str, dict[str, object]]:

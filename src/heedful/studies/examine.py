@@ -1,6 +1,7 @@
 """The examination: every claim that one trained model can be judged by, and the answer they give together.
 
-Words are judged by the tables of a run; texts by erasing attention weights: how much must go before decisions flip.
+Words are judged by the tables of a run; texts by erasing attention weights, how much must go before decisions flip, and
+by replacing them: whether others would give the same output.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from heedful.claims.scores import LEARNED, has_learned, outcomes
 from heedful.notebook import counted
 from heedful.report.page import PageTable, Section
 from heedful.report.terminal import printable
+from heedful.studies.attack import AttackedAttention, attack_attention
 from heedful.studies.measures import MINIMUM, InWords, in_words, per_cent, two_digits
 from heedful.traces import Trace
 
@@ -182,17 +184,18 @@ class Examination:
     """Whether the model has learned anything; nothing where that is not asked."""
     words: Sequence[Verdict]
     erased: ErasedAttention
+    attacked: AttackedAttention
     answer: Answer
 
     @property
     def verdicts(self) -> list[Verdict]:
-        return [*self.words, *self.erased.verdicts, *self.worth]
+        return [*self.words, *self.erased.verdicts, *self.attacked.verdicts, *self.worth]
 
 
 def examine(
     tables: Mapping[str, pd.DataFrame], trace: Trace, *, seed: int = 0, unit: str = "words", scope: str = ""
 ) -> Examination:
-    """Judge `tokens` and, where there are any, `weights`, erase the attention of the trace, and answer.
+    """Judge `tokens` and, where there are any, `weights`, erase and replace the attention of the trace, and answer.
 
     With labels in the trace it is asked first whether the model has learned anything. `scope` says what the answer is
     of, `unit` what has the weights.
@@ -200,14 +203,16 @@ def examine(
     worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
     words = judge(tuple(name for name in ON_WORDS if CLAIMS[name].table in tables), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
+    attacked = attack_attention(trace, seed=seed, unit=unit)
     answered = answer(
-        [*worth, *words, *erased.verdicts],
+        [*worth, *words, *erased.verdicts, *attacked.verdicts],
         unit=unit,
         classes={printable(row["decision"]): row["found"] for row in erased.decisions.to_dict("records")},
         scope=scope,
         note=chance_words(tables["tokens"]),
+        drawn=attacked.drawn,
     )
-    return Examination(worth=worth, words=words, erased=erased, answer=answered)
+    return Examination(worth=worth, words=words, erased=erased, attacked=attacked, answer=answered)
 
 
 def chance_words(tokens: pd.DataFrame) -> str:

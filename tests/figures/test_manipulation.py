@@ -1,0 +1,179 @@
+"""Pictures of shuffled, replaced and attacked attention show the numbers of hand-made tables."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Polygon, Rectangle
+
+from heedful.figures.erasure import Grid
+from heedful.figures.manipulation import (
+    BINS,
+    adversary_histograms,
+    agreement_histograms,
+    determined_scores,
+    divergence_curves,
+    permutation_violins,
+    seed_violins,
+)
+from heedful.figures.picture import render
+
+LOG_2 = math.log(2)
+GRID = Grid(models=("lstm",), datasets={"sst": "SST"})
+ONE: dict[str, Any] = {"dataset": "sst", "model": "lstm", "seed": 0}
+
+
+def panel(figure: Figure) -> Axes:
+    (axis,) = [axis for axis in figure.axes if axis.get_title(loc="left") == "SST, lstm"]
+    return axis
+
+
+def medians(axis: Axes) -> dict[float, float]:
+    """The black line of each quarter: place and height."""
+    lines = [line for line in axis.lines if line.get_color() == "black" and len(np.asarray(line.get_xdata())) == 2]
+    return {float(np.mean(np.asarray(line.get_xdata()))): float(np.asarray(line.get_ydata())[0]) for line in lines}
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+TAUS: dict[str, list[float | None]] = {"gradient": [0.4, 0.6, 0.8], "leave_one_out": [-0.2, 0.2, None], "other": [1.0]}
+AGREEMENT = pd.DataFrame(
+    [
+        {**ONE, "measure": measure, "instance": place, "tau": tau}
+        for measure, taus in TAUS.items()
+        for place, tau in enumerate(taus)
+    ]
+)
+
+
+def test_agreement_has_a_histogram_and_a_mean_for_each_measure() -> None:
+    figure = agreement_histograms(AGREEMENT, GRID)
+    axis = panel(figure)
+    bars = [patch.get_height() for patch in axis.patches if isinstance(patch, Rectangle)]
+    assert len(bars) == 2 * BINS
+    assert (sum(bars[:BINS]), max(bars[:BINS])) == pytest.approx((1, 1 / 3))
+    assert sum(bars[BINS:]) == pytest.approx(1)  # a τ that is not there is no text
+    means = [float(np.asarray(line.get_xdata())[0]) for line in axis.lines if line.get_linestyle() == "--"]
+    assert means == pytest.approx([0.6, 0.0])
+    assert [text.get_text() for text in axis.texts] == ["mean τ: gradient 0.60, leave one out 0.00"]
+    assert legend(figure) == ["gradient", "leave one out"]
+
+
+def shuffled(weights: list[float], tvd: list[float]) -> pd.DataFrame:
+    return pd.DataFrame({"largest_weight": weights, "tvd_median": tvd, "instance": range(len(tvd))}).assign(**ONE)
+
+
+def test_violins_stand_by_quarters_of_the_largest_weight_with_medians_and_counts() -> None:
+    """Six texts below a quarter, two from a half on, one that attends to one unit alone."""
+    table = shuffled([0.1] * 6 + [0.5, 0.6, 1.0], [0.0, 0.1, 0.1, 0.3, 0.4, 0.5, 0.2, 0.4, 0.9])
+    axis = panel(permutation_violins(table, GRID))
+    assert medians(axis) == pytest.approx({0.0: 0.2, 2.0: 0.3, 3.0: 0.9})
+    names = [label.get_text() for label in axis.get_xticklabels()]
+    assert names == ["0–0.25\n6", "0.25–0.5\n0", "0.5–0.75\n2", "0.75–1\n1"]
+    violins = [body for body in axis.collections if isinstance(body, PolyCollection)]
+    assert len(violins) == 1  # of six texts; fewer than five are points
+    heights = np.asarray(violins[0].get_paths()[0].vertices)[:, 1]
+    assert (heights.min(), heights.max()) == pytest.approx((0.0, 0.5))
+    points = [line for line in axis.lines if line.get_marker() == "."]
+    assert [np.asarray(line.get_ydata()).tolist() for line in points] == [[0.2, 0.4], [0.9]]
+
+
+def test_texts_that_all_stay_where_they_are_have_points_and_no_violin() -> None:
+    axis = panel(permutation_violins(shuffled([0.9] * 8, [0.0] * 8), GRID))
+    assert not axis.collections
+    assert medians(axis) == {3.0: 0.0}
+
+
+def test_seeds_are_drawn_against_the_most_that_attention_can_move() -> None:
+    table = shuffled([0.3] * 6, [0.1, 0.2, 0.2, 0.2, 0.2, 0.3]).rename(columns={"tvd_median": "jsd"})
+    axis = panel(seed_violins(table, GRID))
+    assert medians(axis) == pytest.approx({1.0: 0.2})
+    (line,) = [line for line in axis.lines if line.get_linestyle() == ":"]
+    assert np.asarray(line.get_ydata()).tolist() == [LOG_2, LOG_2]
+
+
+KINDS = {"same": "the very same output", "without top": "without the most attended unit"}
+
+
+def test_shares_of_adversaries_are_of_all_texts_those_without_one_among_them() -> None:
+    parts: dict[str, list[float | None]] = {"same": [0.1, 0.6, 0.6, 0.6], "without top": [0.6, None, None, None]}
+    parts["else"] = [0.3] * 4
+    table = pd.DataFrame(
+        [{**ONE, "kind": kind, "instance": n, "jsd": jsd} for kind, jsds in parts.items() for n, jsd in enumerate(jsds)]
+    )
+    figure = adversary_histograms(table, GRID, KINDS)
+    axis = panel(figure)
+    tops = [float(np.asarray(patch.get_xy())[:, 1].max()) for patch in axis.patches if isinstance(patch, Polygon)]
+    assert tops == pytest.approx([0.75, 0.25])
+    assert legend(figure) == list(KINDS.values())
+    assert [float(np.asarray(line.get_xdata())[0]) for line in axis.lines] == [LOG_2]
+
+
+def test_a_kind_that_no_text_has_is_not_drawn() -> None:
+    table = pd.DataFrame([{**ONE, "kind": "without top", "instance": 0, "jsd": np.nan}])
+    assert len(panel(adversary_histograms(table, GRID, KINDS)).patches) == 0
+
+
+CURVE = pd.DataFrame(
+    [
+        ("sst", "per text", 0.0, 0.5),
+        ("sst", "per text", 0.1, 0.6),
+        ("sst", "adversary", 0.2, 0.3),
+        ("sst", "adversary", 0.1, 0.2),
+        ("sst", "uniform", 0.05, 0.1),
+        ("imdb", "uniform", 0.05, 0.4),
+    ],
+    columns=["dataset", "kind", "tvd", "jsd"],
+)
+
+
+def test_curves_run_from_little_change_of_the_output_to_much_and_single_points_stand_alone() -> None:
+    figure = divergence_curves(CURVE, {"sst": "SST", "imdb": "IMDB"})
+    axis = figure.axes[0]
+    drawn = [line for line in axis.lines if line.get_marker() != "None"]
+    assert [np.column_stack([line.get_xdata(), line.get_ydata()]).tolist() for line in drawn] == [
+        [[0.0, 0.5], [0.1, 0.6]],
+        [[0.1, 0.2], [0.2, 0.3]],
+        [[0.05, 0.1]],
+    ]
+    assert [line.get_linestyle() for line in drawn] == ["-", "-", "None"]
+    assert [axis.get_title() or axis.get_title(loc="left") for axis in figure.axes] == ["SST", "IMDB"]
+    assert legend(figure) == [
+        "another attention for every text, found exactly", "a model trained to attend elsewhere", "even weights",
+    ]  # fmt: skip
+
+
+def test_words_stand_by_their_score_with_what_the_outputs_allow() -> None:
+    """`the` may be anything below, `bad` is held between two numbers."""
+    table = pd.DataFrame(
+        {
+            "token": ["bad", "the", "unknown"],
+            "group": ["negative", "neutral", "neutral"],
+            "attention": [1.0, -2.0, np.nan],
+            "low": [0.5, -np.inf, 0.0],
+            "high": [1.5, -1.0, 1.0],
+        }
+    )
+    figure = determined_scores(table, ["negative", "neutral"])
+    axis = figure.axes[0]
+    stretches = [
+        tuple(np.asarray(segment).ravel().tolist())
+        for lines in axis.collections
+        if isinstance(lines, LineCollection)
+        for segment in lines.get_segments()
+    ]
+    assert stretches == [(1.0, 0.5, 1.0, 1.5), (0.0, -3.0, 0.0, -1.0)]  # to the lower edge of the picture
+    assert axis.get_ylim() == (-3.0, 2.5)
+    assert {text.get_text() for text in axis.texts} == {"the", "bad"}
+    assert legend(figure) == ["negative", "neutral"]
+
+
+def test_they_can_be_saved() -> None:
+    assert set(render(divergence_curves(CURVE, {"sst": "SST"}))) == {"svg", "pdf", "png"}
