@@ -25,6 +25,7 @@ hardly anything is determined, because most texts hold a token that no other has
 If no token is kept, the scale is the total weight of all units of the other tokens, which stays.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
@@ -55,10 +56,10 @@ PROOF = 1e-4
 """By how much of itself a weight may differ from the bound that the dual solution proves."""
 
 ROUNDING = 1e-12
-"""A difference of so little of its terms is none: a text of units that all say the same says it, whatever they weigh."""
+"""A difference of so little of its terms is none: units that all say the same say it, whatever they weigh."""
 
-BLENDS = (0.0, 1e-9, 1e-8, 1e-7, 1e-6)
-"""How much of the original weights is added to a solution, so that rounding leaves no text outside the tolerance."""
+BLENDS = (1e-9, 1e-8, 1e-7, 1e-6)
+"""How much of the original weights is added to a solution: no weight is zero, and rounding leaves no text outside."""
 
 MOST_SETS = 10
 """Classes of which all sets are looked at."""
@@ -105,7 +106,7 @@ def determined_attention(
     >>> table = determined_attention(trace, torch.tensor([0, 1]), epsilon=0.1, only=[0])
     >>> table.round(3)
        number token  count  attention    low   high  width  status
-    0       0  good      1        0.0 -0.412  0.412  0.823  proved
+    0       0  good      1        0.0 -0.411  0.411  0.822  proved
     """
     _check_arguments(epsilon, minimum_count)
     bags = bags_of(trace, tokens)
@@ -114,11 +115,40 @@ def determined_attention(
     program = _program(bags, free, epsilon)
     rows = []
     for done, place in enumerate(asked):
-        rows.append(_row(bags, place, _bounds(program, place, seconds)))
+        low, high = (_extreme(program, place, highest, seconds) for highest in (False, True))
+        rows.append(_row(bags, place, low.score, high.score))
         if watch:
             watch(done + 1, len(asked))
     columns = ["number", "token", "count", "attention", "low", "high", "width", "status"]
     return pd.DataFrame(rows, columns=columns)
+
+
+@one_thread()
+def extreme_scores(
+    trace: Trace,
+    tokens: Int[Tensor, " units"],
+    token: int,
+    *,
+    highest: bool,
+    epsilon: float = 0.01,
+    minimum_count: int = 10,
+    seconds: float = 60.0,
+) -> Float[Tensor, " units"] | None:
+    """The attention scores of all units with which a token has its smallest, or largest, score: the outputs stay.
+
+    What is behind a number of `determined_attention`, whose arguments these are; `Trace.from_arrays` makes a trace of
+    it. Where there is no bound, the score is as far away as counts as none.
+    None where no weights were found that keep all outputs.
+    """
+    _check_arguments(epsilon, minimum_count)
+    bags = bags_of(trace, tokens)
+    program = _program(bags, bags.occurrences >= minimum_count, epsilon)
+    scores = _extreme(program, _asked(bags, program.free, [token], None)[0], highest, seconds).scores
+    if scores is None:
+        return None
+    alive, found = trace.attention_scores.isfinite(), trace.attention_scores.clone()
+    found[alive] = scores[torch.searchsorted(bags.numbers, tokens[alive])]
+    return found
 
 
 def _check_arguments(epsilon: float, minimum_count: int) -> None:
@@ -144,8 +174,7 @@ def _asked(bags: Bags, free: Bool[Tensor, " tokens"], only: Sequence[int] | None
     return [places[number] for number in only]
 
 
-def _row(bags: Bags, place: int, bounds: tuple[float, float]) -> tuple[object, ...]:
-    low, high = bounds
+def _row(bags: Bags, place: int, low: float, high: float) -> tuple[object, ...]:
     sides = [name for name, bound in (("low", low), ("high", high)) if np.isnan(bound)]
     status = f"{' and '.join(sides)} open" if sides else "proved"
     about = int(bags.numbers[place]), bags.names[place], int(bags.occurrences[place]), float(bags.attention[place])
@@ -204,7 +233,7 @@ class _Program:
     """x of the original weights."""
     log_unit: Numbers
     """log x of the original weights, where x itself may underflow."""
-    free: Numbers
+    free: Bool[Tensor, " tokens"]
 
 
 def _program(bags: Bags, free: Bool[Tensor, " tokens"], epsilon: float) -> _Program:
@@ -225,7 +254,7 @@ def _program(bags: Bags, free: Bool[Tensor, " tokens"], epsilon: float) -> _Prog
         rows=sparse.vstack(parts).tocsc(),
         original=log_unit.exp().numpy(force=True),
         log_unit=log_unit.numpy(force=True),
-        free=free.numpy(force=True),
+        free=free,
     )
 
 
@@ -248,38 +277,38 @@ def _pair_rows(
     return sparse.csr_array((values[some].numpy(force=True), where), shape=shape)
 
 
-def _bounds(program: _Program, place: int, seconds: float) -> tuple[float, float]:
-    """The smallest and the largest score of a token; NaN where it could not be proved.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Extreme:
+    """The extreme score of a token, NaN where it is not proved; and scores of all tokens that attain what was found."""
 
-    Smallest: the scale is one and x_e as small as possible. Largest: x_e is one and the scale as small as possible.
+    score: float
+    scores: Float[Tensor, " tokens"] | None
+
+
+def _extreme(program: _Program, place: int, highest: bool, seconds: float) -> _Extreme:
+    """Smallest: the scale is one, x_e as small as possible. Largest: x_e is one, the scale as small as possible.
+
     Both programs have a solution, the original, and an optimum, which is not below zero.
     """
-    attention, unit = float(program.bags.attention[place]), float(program.log_unit[place])
-    sides = []
-    for sign, least in ((1.0, _least(program, place, True, seconds)), (-1.0, _least(program, place, False, seconds))):
-        with np.errstate(divide="ignore"):
-            sides.append(attention - unit + sign * np.log(least))
-    return float(sides[0]), float(sides[1])
-
-
-def _least(program: _Program, place: int, lowest: bool, seconds: float) -> float:
-    """The least x_e by the scale, or scale by x_e; 0 where it is as good as nothing, NaN where it is not proved."""
-    moving, ratio = _ratio(program, place, lowest)
+    moving, ratio = _ratio(program, place, highest)
+    sign, unit = (-1.0 if highest else 1.0), float(program.bags.attention[place] - program.log_unit[place])
+    scores = None
     for method in METHODS:
         found = ratio.solve(method, seconds)
-        if found.x is None:
+        weights = None if found.x is None else _attained(program, moving, ratio, found.x)
+        if weights is None:
             continue
-        value = _attained(program, moving, ratio, found.x)
+        value, scores = weights
         if value <= NOTHING:
-            return 0.0
+            return _Extreme(score=-sign * np.inf, scores=scores)
         if found.status == 0 and ratio.proved(found) >= value * (1 - PROOF):
-            return value
-    return np.nan
+            return _Extreme(score=unit + sign * math.log(value), scores=scores)
+    return _Extreme(score=np.nan, scores=scores)
 
 
-def _ratio(program: _Program, place: int, lowest: bool) -> tuple[Numbers, LeastRatio]:
+def _ratio(program: _Program, place: int, highest: bool) -> tuple[Numbers, LeastRatio]:
     """The tokens whose weights are variables, e the last of them, and the program; its last variable is the scale."""
-    free, stays = program.free.copy(), ~program.free
+    free, stays = (marks.numpy(force=True) for marks in (program.free.clone(), ~program.free))
     free[place] = stays[place] = False
     moving: Numbers = np.append(np.flatnonzero(free), place)
     kept = program.rows[:, stays] @ program.original[stays]
@@ -290,8 +319,8 @@ def _ratio(program: _Program, place: int, lowest: bool) -> tuple[Numbers, LeastR
     return moving, LeastRatio(
         inequalities=rows[:0] if exact else rows,
         equalities=sparse.vstack([scale, rows]).tocsr() if exact else scale,
-        goal=e if lowest else e + 1,
-        other=e + 1 if lowest else e,
+        goal=e + 1 if highest else e,
+        other=e if highest else e + 1,
     )
 
 
@@ -303,26 +332,31 @@ def _scale_row(program: _Program, others: Numbers) -> sparse.csr_array:
     return sparse.csr_array(np.concatenate([np.exp(sizes), [0.0, -1.0]])[None])
 
 
-def _attained(program: _Program, moving: Numbers, ratio: LeastRatio, x: Numbers) -> float:
-    """The ratio of weights with which all texts stay within ε: those found, and a little of the original.
+def _attained(
+    program: _Program, moving: Numbers, ratio: LeastRatio, x: Numbers
+) -> tuple[float, Float[Tensor, " tokens"]] | None:
+    """The ratio and the scores of weights that keep all texts within ε: those found, and a little of the original.
 
-    The original lies inside the tolerance, so little of it makes up for rounding. inf where that is not enough.
+    The original lies inside the tolerance, so little of it makes up for rounding. None where that is not enough.
     """
     found = np.maximum(x, 0.0)
     weights = program.original * found[-1]
     weights[moving] = found[:-1]
     origin = np.append(program.original[moving], 1.0)
     for blend in BLENDS:
-        if _farthest(program, weights + blend * program.original) <= program.epsilon + SLACK:
-            blended = found + blend * origin
-            return float(blended[ratio.goal] / blended[ratio.other])
-    return np.inf
+        blended = found + blend * origin
+        scores = _scores(program, (weights + blend * program.original) / blended[-1])
+        if _farthest(program, scores) <= program.epsilon + SLACK:
+            return float(blended[ratio.goal] / blended[ratio.other]), scores
+    return None
 
 
-def _farthest(program: _Program, weights: Numbers) -> float:
-    """The largest distance of any text's probabilities from the original ones, if tokens have these weights."""
+def _scores(program: _Program, weights: Numbers) -> Float[Tensor, " tokens"]:
     with np.errstate(divide="ignore"):
         logs = torch.from_numpy(np.log(weights) - program.log_unit)
-    bags = program.bags
-    moved = bags.probabilities(bags.attention + logs.to(bags.attention.device))
-    return float((moved - program.probabilities).abs().sum(1).max() / 2)
+    return program.bags.attention + logs.to(program.bags.attention.device)
+
+
+def _farthest(program: _Program, scores: Float[Tensor, " tokens"]) -> float:
+    """The largest distance of any text's probabilities from the original ones, if tokens have these scores."""
+    return float((program.bags.probabilities(scores) - program.probabilities).abs().sum(1).max() / 2)
