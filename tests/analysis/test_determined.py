@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from heedful.analysis.determined import allowed_rises, determined_attention, extreme_scores
+from heedful.analysis.determined import allowed_rises, determined_attention, extreme_trace
 from heedful.analysis.programs import LeastRatio
 from heedful.errors import InputError
 from heedful.models.classifier import Classifier
@@ -196,11 +196,14 @@ def test_log_odds_within_what_is_allowed_keep_probabilities_within_epsilon(seed:
         assert distance[reached].tolist() == pytest.approx([epsilon] * int(reached.sum()))
 
 
-def _put_in(traced: Trace, scores: torch.Tensor | None) -> Trace:
-    """The same model with other attention scores."""
-    assert scores is not None
+def _again(changed: Trace | None) -> Trace:
+    """Its outputs once more from its scores alone."""
+    assert changed is not None
     return Trace.from_arrays(
-        offsets=traced.offsets, polarity_scores=traced.polarity_scores, bias=traced.bias, attention_scores=scores
+        offsets=changed.offsets,
+        polarity_scores=changed.polarity_scores,
+        bias=changed.bias,
+        attention_scores=changed.attention_scores,
     )
 
 
@@ -214,8 +217,8 @@ def test_the_bounds_of_a_trained_model_are_attained(
     often = int(counts.median()) + 1
     for token in (int(counts.argmax()), int(counts.argmin())):
         table = determined_attention(traced, tokens, epsilon=0.02, minimum_count=often, only=[token])
-        scores = extreme_scores(traced, tokens, token, highest=highest, epsilon=0.02, minimum_count=often)
-        changed = _put_in(traced, scores)
+        changed = _again(extreme_trace(traced, tokens, token, highest=highest, epsilon=0.02, minimum_count=often))
+        assert torch.equal(changed.polarity_scores, traced.polarity_scores)
         assert float((changed.probabilities - traced.probabilities).abs().sum(1).max() / 2) <= 0.02 + 1e-7
         rare = (counts[tokens] < often) & (tokens != token)
         assert torch.allclose(changed.attention_scores[rare], traced.attention_scores[rare])

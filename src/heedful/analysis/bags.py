@@ -6,7 +6,7 @@ n_de is how often token e occurs in text d. Texts with the same counts are one b
 logarithms of the weights, so that scores may be of any size.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.text.ragged import offsets_of, segments_of
+from heedful.text.ragged import offsets_of, segment_softmax, segments_of
 from heedful.traces import Trace
 
 ALIKE = 1e-6
@@ -55,6 +55,16 @@ class Bags:
     def segments(self) -> Int[Tensor, " pairs"]:
         """The bag of each pair."""
         return segments_of(self.offsets)
+
+    @cached_property
+    def own_log_weights(self) -> Float[Tensor, " pairs"]:
+        """log α_de of the model itself."""
+        return self.log_weights(self.attention)
+
+    @cached_property
+    def own_probabilities(self) -> Float[Tensor, "bags classes"]:
+        """What the model itself says."""
+        return self.logits(self.own_log_weights).softmax(1)
 
     def log_weights(self, scores: Float[Tensor, " tokens"]) -> Float[Tensor, " pairs"]:
         """log α_de = a_e − log Σ_e' n_de' exp(a_e'): the weight of one unit of the token in the bag."""
@@ -107,6 +117,14 @@ def bags_of(trace: Trace, tokens: Int[Tensor, " units"]) -> Bags:
         copies=torch.bincount(owners),
         owners=owners,
     )
+
+
+def with_scores(trace: Trace, tokens: Int[Tensor, " units"], bags: Bags, scores: Float[Tensor, " tokens"]) -> Trace:
+    """The trace if the tokens of its bags had these attention scores; polarity stays."""
+    attention, alive = trace.attention_scores.clone(), trace.attention_scores.isfinite()
+    attention[alive] = scores[torch.searchsorted(bags.numbers, tokens[alive])]
+    weights = segment_softmax(attention, trace.offsets, trace.segments)
+    return replace(trace, attention_scores=attention, attention_weights=weights)
 
 
 def _names(

@@ -37,7 +37,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 from torch import Tensor
 
-from heedful.analysis.bags import Bags, bags_of
+from heedful.analysis.bags import Bags, bags_of, with_scores
 from heedful.analysis.blocks import one_thread
 from heedful.analysis.decisions import Numbers
 from heedful.analysis.programs import METHODS, LeastRatio, scaled_rows
@@ -124,7 +124,7 @@ def determined_attention(
 
 
 @one_thread()
-def extreme_scores(
+def extreme_trace(
     trace: Trace,
     tokens: Int[Tensor, " units"],
     token: int,
@@ -133,22 +133,17 @@ def extreme_scores(
     epsilon: float = 0.01,
     minimum_count: int = 10,
     seconds: float = 60.0,
-) -> Float[Tensor, " units"] | None:
-    """The attention scores of all units with which a token has its smallest, or largest, score: the outputs stay.
+) -> Trace | None:
+    """The trace with the attention scores of all tokens that give one its smallest, or largest, score.
 
-    What is behind a number of `determined_attention`, whose arguments these are; `Trace.from_arrays` makes a trace of
-    it. Where there is no bound, the score is as far away as counts as none.
-    None where no weights were found that keep all outputs.
+    What is behind a number of `determined_attention`, whose arguments these are: outputs stay within ε. Where there is
+    no bound the score is so far away that it counts as none. None where no scores were found that keep all outputs.
     """
     _check_arguments(epsilon, minimum_count)
     bags = bags_of(trace, tokens)
     program = _program(bags, bags.occurrences >= minimum_count, epsilon)
     scores = _extreme(program, _asked(bags, program.free, [token], None)[0], highest, seconds).scores
-    if scores is None:
-        return None
-    alive, found = trace.attention_scores.isfinite(), trace.attention_scores.clone()
-    found[alive] = scores[torch.searchsorted(bags.numbers, tokens[alive])]
-    return found
+    return None if scores is None else with_scores(trace, tokens, bags, scores)
 
 
 def _check_arguments(epsilon: float, minimum_count: int) -> None:
@@ -227,7 +222,6 @@ class _Program:
 
     bags: Bags
     epsilon: float
-    probabilities: Float[Tensor, "bags classes"]
     rows: sparse.csc_array
     original: Numbers
     """x of the original weights."""
@@ -237,20 +231,18 @@ class _Program:
 
 
 def _program(bags: Bags, free: Bool[Tensor, " tokens"], epsilon: float) -> _Program:
-    log_shares = bags.log_weights(bags.attention) + bags.counts.log()
+    log_shares = bags.own_log_weights + bags.counts.log()
     log_unit = torch.full_like(bags.attention, -torch.inf).scatter_reduce(0, bags.members, log_shares, "amax")
-    logits = bags.logits(bags.log_weights(bags.attention))
-    probabilities = logits.softmax(1)
+    logits = bags.logits(bags.own_log_weights)
     relative = (log_shares - log_unit[bags.members]).exp()
     parts = [
         _pair_rows(bags, relative, logits[:, k] - logits[:, m], (k, m), rise)
-        for (k, m), rise in allowed_rises(probabilities, epsilon).items()
+        for (k, m), rise in allowed_rises(bags.own_probabilities, epsilon).items()
         if epsilon > 0 or k < m
     ]
     return _Program(
         bags=bags,
         epsilon=epsilon,
-        probabilities=probabilities,
         rows=sparse.vstack(parts).tocsc(),
         original=log_unit.exp().numpy(force=True),
         log_unit=log_unit.numpy(force=True),
@@ -359,4 +351,4 @@ def _scores(program: _Program, weights: Numbers) -> Float[Tensor, " tokens"]:
 
 def _farthest(program: _Program, scores: Float[Tensor, " tokens"]) -> float:
     """The largest distance of any text's probabilities from the original ones, if tokens have these scores."""
-    return float((program.bags.probabilities(scores) - program.probabilities).abs().sum(1).max() / 2)
+    return float((program.bags.probabilities(scores) - program.bags.own_probabilities).abs().sum(1).max() / 2)
