@@ -4,15 +4,18 @@ An adversary that is free in every single text proves little (Wiegreffe & Pinter
 either side of an output will do. Here there is one score a'_e per token for all texts, as in a model without context,
 polarity stays, and
 
-    mean JSD(α, α') − price · mean TVD(p, p')
+    mean JSD(α, α')  is as large as possible with  mean TVD(p, p') ≤ τ
 
-is made as large as possible, means over texts, JSD in nats between the weights of the units of a text and TVD between
-the probabilities of its classes. A path of prices gives the curve for which Wiegreffe & Pinter train a second model
-(their λ is 1/price), without training.
+means over texts, JSD in nats between the weights of the units of a text, TVD between the probabilities of its classes.
+Over τ this is the curve for which Wiegreffe & Pinter train a second model, without training.
 
 Every point is attained: these scores exist. That no others do better is not shown, since the problem is not convex, so
 the curve is a lower bound of what is attainable. The adversary that is free in every text is an upper one, and so is
 ln 2, the largest JSD there is.
+
+How: Adam on JSD − price · TVD from three starts, each along a path of falling prices, gives many attained points.
+These are good where the curve bends down, and miss where it bends up, so for every τ Adam goes on from the points next
+to it with JSD − max(0, TVD − τ)/τ. The best of all points that were found within τ counts.
 """
 
 import math
@@ -31,19 +34,23 @@ from heedful.traces import Trace
 
 Watch = Callable[[int, int], None]
 
-PRICES = (30.0, 10.0, 5.0, 2.0, 1.0, 0.5)
+WITHIN = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
 
-FIRST_STEP, LAST_STEP = 0.2, 0.002
-"""Step sizes of Adam, in nats of a score: the second lets the outputs settle, whose distance has an edge at zero."""
+PRICES = (100.0, 30.0, 10.0, 5.0, 2.0, 1.0, 0.5)
+"""What a unit of mean TVD costs along a path, in nats of mean JSD."""
+
+LONG_STEP, SHORT_STEP = 0.2, 0.1
+"""Of Adam, in nats of a score: along paths, and near a good point. They shrink to a hundredth, since distances between
+outputs have an edge at zero, around which longer steps would swing."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConsistentAdversary:
-    """Points of the curve, in the order of the prices: the highest, which stays nearest to the outputs, first.
+    """Points of the curve, from the nearest to the model's outputs to the farthest.
 
-    curve: one row per point: price, tvd and jsd (means over texts), changed (the share of texts with another decision),
-        start (from which attention it was found).
-    tokens: one row per point and token: price, number, token, count, attention (the model's score), adversary (the
+    curve: one row per point: within (τ), tvd and jsd (means over texts), changed (the share of texts with another
+        decision), start (the attention from which it was found; "model" if nothing better than the model itself was).
+    tokens: one row per point and token: within, number, token, count, attention (the model's score), adversary (the
         new one; if all scores may change, both have the same mean over units).
     traces: one per point, with the new attention scores and weights of every unit and the model's polarity.
     """
@@ -58,55 +65,55 @@ def consistent_adversary(
     trace: Trace,
     tokens: Int[Tensor, " units"],
     *,
-    prices: Sequence[float] = PRICES,
+    within: Sequence[float] = WITHIN,
     minimum_count: int = 1,
-    steps: int = 500,
+    steps: int = 300,
     seed: int = 0,
     watch: Watch | None = None,
 ) -> ConsistentAdversary:
     """Another attention score for every token, as far from the model's as outputs allow: the curve of TVD and JSD.
 
-    For each price of a unit of mean TVD, mean JSD(α, α') − price · mean TVD(p, p') as large as Adam finds it, along
-    the path from the highest price to the lowest, from three starts: the model's scores with noise, uniform attention,
-    and the model's scores reversed. The best of all that was found counts, at every price.
+    For each τ the largest mean JSD(α, α') that was found with a mean TVD(p, p') of at most τ. A lower bound of what is
+    attainable; see the module.
 
     trace: of a model without a contextual encoder.
     tokens: the number of each unit's token, as in `corpus.test.tokens.numbers`.
-    prices: what a unit of mean TVD costs, in nats of mean JSD; above zero.
-    minimum_count: tokens that occur less often in the trace keep their scores. 1 lets all change.
-    steps: of Adam at each price and from each start.
-    seed: of the noise.
-    watch: told how many of all paths' points are done, of how many.
+    within: the mean TVDs τ, above zero.
+    minimum_count: tokens that occur less often in the trace keep their scores. 1 lets all change: then most texts have
+        a token of their own, which makes up for much.
+    steps: of Adam, 21 times along paths and twice for every τ.
+    seed: of the noise in one of the starts.
+    watch: told how many of these are done, of how many.
 
     >>> import heedful, torch
     >>> from heedful.analysis.consistent import consistent_adversary
     >>> scores = {"attention_scores": [2, 0, 0, 2, 0, 0], "polarity_scores": [1, 1, -1, 1, 1, -1]}
     >>> trace = heedful.Trace.from_arrays(offsets=[0, 3, 6], bias=[0], **scores)
-    >>> found = consistent_adversary(trace, torch.tensor([0, 1, 2, 0, 1, 2]), prices=[10.0])
-    >>> found.curve[["price", "tvd", "jsd", "changed"]].round(2)
-       price  tvd   jsd  changed
-    0   10.0  0.0  0.45      0.0
+    >>> found = consistent_adversary(trace, torch.tensor([0, 1, 2, 0, 1, 2]), within=[0.01])
+    >>> found.curve[["within", "jsd", "changed"]].round(2)
+       within   jsd  changed
+    0    0.01  0.46      0.0
     """
-    ordered = _checked_prices(prices)
+    limits = _checked_limits(within)
     bags = bags_of(trace, tokens)
-    free = bags.occurrences >= minimum_count
-    found = _paths(bags, free, ordered, steps, seed, watch)
-    points = [_best(found, price) for price in ordered]
-    adversaries = [with_scores(trace, tokens, bags, point.scores) for point in points]
+    search = _Search(bags=bags, free=bags.occurrences >= minimum_count, steps=steps)
+    points = _points(search, limits, seed, watch)
+    best = [_best(points, limit) for limit in limits]
+    adversaries = [with_scores(trace, tokens, bags, point.scores) for point in best]
     changed = [float((other.predictions != trace.predictions).double().mean()) for other in adversaries]
-    rows = [(price, p.tvd, p.jsd, share, p.start) for price, p, share in zip(ordered, points, changed, strict=True)]
+    rows = [(limit, p.tvd, p.jsd, share, p.start) for limit, p, share in zip(limits, best, changed, strict=True)]
     return ConsistentAdversary(
-        curve=pd.DataFrame(rows, columns=["price", "tvd", "jsd", "changed", "start"]),
-        tokens=pd.concat([_table(bags, *pair) for pair in zip(ordered, points, strict=True)], ignore_index=True),
+        curve=pd.DataFrame(rows, columns=["within", "tvd", "jsd", "changed", "start"]),
+        tokens=pd.concat([_table(bags, *pair) for pair in zip(limits, best, strict=True)], ignore_index=True),
         traces=tuple(adversaries),
     )
 
 
-def _checked_prices(prices: Sequence[float]) -> list[float]:
-    ordered = sorted(set(prices), reverse=True)
-    if not ordered or ordered[-1] <= 0:
-        raise InputError(f"prices must be numbers above zero, at least one; got {list(prices)}.")
-    return ordered
+def _checked_limits(within: Sequence[float]) -> list[float]:
+    limits = sorted(set(within))
+    if not limits or limits[0] <= 0:
+        raise InputError(f"within must be mean TVDs above zero, at least one; got {list(within)}.")
+    return limits
 
 
 def distances(bags: Bags, scores: Float[Tensor, " tokens"]) -> tuple[Float[Tensor, " bags"], Float[Tensor, " bags"]]:
@@ -130,30 +137,65 @@ class _Point:
     scores: Float[Tensor, " tokens"]
 
 
-def _paths(
-    bags: Bags, free: Bool[Tensor, " tokens"], prices: list[float], steps: int, seed: int, watch: Watch | None
-) -> list[_Point]:
-    """What is found from every start at every price, each going on from the one before; and the model itself."""
-    points = [_point(bags, "model", bags.attention)]
-    starts = _starts(bags, seed)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Search:
+    """Adam (Kingma & Ba 2015) on the free scores."""
+
+    bags: Bags
+    free: Bool[Tensor, " tokens"]
+    steps: int
+
+    def ascend(
+        self, start: str, scores: Float[Tensor, " tokens"], *, price: float, within: float, first_step: float
+    ) -> _Point:
+        """The best point that is passed, by JSD − price · max(0, TVD − τ); one within τ is better than any other."""
+        moving, best, value = scores.clone().requires_grad_(), scores, (False, -math.inf)
+        optimizer = torch.optim.Adam([moving], lr=first_step)
+        for step in range(self.steps):
+            optimizer.param_groups[0]["lr"] = first_step * max(0.01, 1 - step / self.steps)
+            tvd, jsd = (self.bags.mean(values) for values in distances(self.bags, moving))
+            gain = jsd - price * (tvd - within).clamp(min=0)
+            if (reached := (tvd.item() <= within, gain.item())) > value:
+                best, value = moving.detach().clone(), reached
+            (gradient,) = torch.autograd.grad(gain, moving)
+            moving.grad = -gradient * self.free
+            optimizer.step()
+        return self.point(start, best)
+
+    def point(self, start: str, scores: Float[Tensor, " tokens"]) -> _Point:
+        centred = _centred(self.bags, scores) if self.free.all() else scores
+        tvd, jsd = (float(self.bags.mean(values)) for values in distances(self.bags, centred))
+        return _Point(start=start, tvd=tvd, jsd=min(max(jsd, 0.0), math.log(2)), scores=centred)
+
+
+def _points(search: _Search, limits: list[float], seed: int, watch: Watch | None) -> list[_Point]:
+    """Everything that is found: the model itself, the paths from every start, and what comes of them at every limit."""
+    points = [search.point("model", search.bags.attention)]
+    starts = _starts(search.bags, seed)
+    total = len(starts) * len(PRICES) + 2 * len(limits)
     for name, start in starts.items():
-        scores = torch.where(free, start, bags.attention)
-        for price in prices:
-            scores = _ascend(bags, free, scores, price, steps)
-            points.append(_point(bags, name, _centred(bags, scores) if free.all() else scores))
+        scores = torch.where(search.free, start, search.bags.attention)
+        for price in PRICES:
+            points.append(search.ascend(name, scores, price=price, within=0.0, first_step=LONG_STEP))
+            scores = points[-1].scores
             if watch:
-                watch(len(points) - 1, len(starts) * len(prices))
+                watch(len(points) - 1, total)
+    for done, limit in enumerate(reversed(limits)):
+        for near in _neighbours(points, limit):
+            points.append(search.ascend(near.start, near.scores, price=1 / limit, within=limit, first_step=SHORT_STEP))
+        if watch:
+            watch(total - 2 * (len(limits) - done - 1), total)
     return points
 
 
-def _best(points: Sequence[_Point], price: float) -> _Point:
-    """Along falling prices neither the TVD nor the JSD of the best of the same points can fall."""
-    return max(points, key=lambda point: point.jsd - price * point.tvd)
+def _best(points: Sequence[_Point], limit: float) -> _Point:
+    return max((point for point in points if point.tvd <= limit), key=lambda point: point.jsd)
 
 
-def _point(bags: Bags, start: str, scores: Float[Tensor, " tokens"]) -> _Point:
-    tvd, jsd = (float(bags.mean(values)) for values in distances(bags, scores))
-    return _Point(start=start, tvd=tvd, jsd=min(max(jsd, 0.0), math.log(2)), scores=scores)
+def _neighbours(points: Sequence[_Point], limit: float) -> list[_Point]:
+    """The best point within the limit, and the nearest beyond it."""
+    beyond = sorted((point for point in points if point.tvd > limit), key=lambda point: point.tvd)
+    return [_best(points, limit), *beyond[:1]]
 
 
 def _starts(bags: Bags, seed: int) -> dict[str, Float[Tensor, " tokens"]]:
@@ -167,31 +209,16 @@ def _starts(bags: Bags, seed: int) -> dict[str, Float[Tensor, " tokens"]]:
     }
 
 
-def _ascend(
-    bags: Bags, free: Bool[Tensor, " tokens"], start: Float[Tensor, " tokens"], price: float, steps: int
-) -> Float[Tensor, " tokens"]:
-    """Adam (Kingma & Ba 2015) on the free scores, with steps that shrink to a hundredth."""
-    scores = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([scores], lr=FIRST_STEP)
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = max(LAST_STEP, FIRST_STEP * (1 - step / steps))
-        tvd, jsd = distances(bags, scores)
-        (gradient,) = torch.autograd.grad(bags.mean(price * tvd - jsd), scores)
-        scores.grad = gradient * free
-        optimizer.step()
-    return scores.detach()
-
-
 def _centred(bags: Bags, scores: Float[Tensor, " tokens"]) -> Float[Tensor, " tokens"]:
     """With the same mean over units as the model's: a constant changes nothing."""
     shares = bags.occurrences / bags.occurrences.sum()
     return scores + ((bags.attention - scores) * shares).sum()
 
 
-def _table(bags: Bags, price: float, point: _Point) -> pd.DataFrame:
+def _table(bags: Bags, limit: float, point: _Point) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "price": price,
+            "within": limit,
             "number": bags.numbers.numpy(force=True),
             "token": list(bags.names),
             "count": bags.occurrences.numpy(force=True),
