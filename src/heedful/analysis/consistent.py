@@ -28,7 +28,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis.bags import Bags, bags_of, with_scores
-from heedful.analysis.blocks import one_thread
+from heedful.analysis.erasure_loops import one_thread
 from heedful.errors import InputError
 from heedful.traces import Trace
 

@@ -38,8 +38,7 @@ from scipy import sparse
 from torch import Tensor
 
 from heedful.analysis.bags import Bags, bags_of, with_scores
-from heedful.analysis.blocks import one_thread
-from heedful.analysis.decisions import Numbers
+from heedful.analysis.erasure_loops import Numbers, one_thread
 from heedful.analysis.programs import METHODS, LeastRatio, scaled_rows
 from heedful.errors import InputError
 from heedful.traces import Trace

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import OptimizeResult, linprog
 
-from heedful.analysis.decisions import Numbers
+from heedful.analysis.erasure_loops import Numbers
 
 METHODS = ("highs-ipm", "highs-ds")
 """Interior points, ten times faster on corpora than simplex, which is asked where they prove nothing."""

@@ -147,11 +147,10 @@ def attack_attention(
     """
     first = trace.distinct.numpy(force=True)
     rows = judged_rows(trace, seed)
-    some = trace if len(rows) == len(trace) else trace.take(rows)
-    parts = [in_front({"kind": name}, kind.found(some)) for name, kind in kinds.items()]
-    adversary = pd.concat(parts, ignore_index=True)
-    adversary["instance"] = rows.numpy(force=True)[adversary["instance"]]
-    tables = {"adversary": adversary, "permutation": permutation_test(trace, shuffles, seed)}
+    tables = {
+        "adversary": adversaries(trace, seed=seed, kinds=kinds),
+        "permutation": permutation_test(trace, shuffles, seed),
+    }
     once = {name: table[first[table["instance"]] & (table["units"] > 1)] for name, table in tables.items()}
     claims = ("J2", *(claim for kind in kinds for claim in CLAIMS.get(kind, ())))
     drawn = (
@@ -168,6 +167,16 @@ def attack_attention(
         words=_attack_words(once["adversary"], kinds, len(trace.bias), unit),
         drawn=drawn,
     )
+
+
+def adversaries(trace: Trace, *, seed: int = 0, kinds: Mapping[str, Kind] = KINDS) -> pd.DataFrame:
+    """The farthest weights of every kind, one row per kind and instance that is judged (`adversarial_attention`)."""
+    rows = judged_rows(trace, seed)
+    some = trace if len(rows) == len(trace) else trace.take(rows)
+    parts = [in_front({"kind": name}, kind.found(some)) for name, kind in kinds.items()]
+    adversary = pd.concat(parts, ignore_index=True)
+    adversary["instance"] = rows.numpy(force=True)[adversary["instance"]]
+    return adversary
 
 
 def judged_rows(trace: Trace, seed: int) -> Int[Tensor, " rows"]:

@@ -8,16 +8,10 @@ from matplotlib.figure import Figure as Canvas
 from heedful.figures import manipulation
 from heedful.figures.erasure import Grid
 from heedful.papers.jain2019 import NAMES
+from heedful.studies.attack import KINDS
 from heedful.studies.jain2019.runs import MODELS
 from heedful.studies.measures import called
 from heedful.studies.study import Frames, StudyFigure
-
-KINDS = {
-    "exact": "the very same output",
-    "within": "output within .05",
-    "full support": "the same output, every weight at least a tenth of an even share",
-    "without top": "the same output without the most attended unit",
-}
 
 Draw = Callable[[pd.DataFrame, Grid], Canvas]
 
@@ -60,7 +54,9 @@ FIGURES = (
         "adversary",
         "Attention far away, the same output",
         "adversary",
-        lambda rows, grid: manipulation.adversary_histograms(rows, grid, KINDS),
+        lambda rows, grid: manipulation.adversary_histograms(
+            rows, grid, {name: one.words for name, one in KINDS.items()}
+        ),
         "The largest JSD between a text's attention and another one with the same output, found exactly for two "
         "classes and as the best of several vertices for more. Shares of all texts: where no such attention exists, "
         "none is drawn.",

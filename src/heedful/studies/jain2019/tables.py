@@ -80,7 +80,7 @@ def agreement_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """A row per data set and model, a column per measure: mean τ with its interval, share significant, the paper's."""
 
     def words(cell: Cell) -> str:
-        paper = "" if pd.isna(cell["paper"]) else f", paper {cell['paper']:.2f}"
+        paper: str = "" if pd.isna(cell["paper"]) else f", paper {cell['paper']:.2f}"
         return f"{cell['tau']:.2f} [{cell['low']:.2f}, {cell['high']:.2f}], {cell['significant']:.0%}{paper}"
 
     return arranged(table[table["predicted"] == ALL], CELL, "measure", words)
