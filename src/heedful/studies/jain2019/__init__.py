@@ -23,9 +23,10 @@ TEXTS = 500
 
 
 def _agreement(run: Run, corpus: Corpus) -> pd.DataFrame:
+    drawn = min(TEXTS, len(corpus.test))
     with limited_threads(run.settings.training.threads):
         return agreement_table(
-            run.model(), corpus.test, measures=MEASURED, sample=TEXTS, seed=run.settings.training.seed
+            run.model(), corpus.test, measures=MEASURED, sample=drawn, seed=run.settings.training.seed
         )
 
 
