@@ -21,13 +21,11 @@ from jaxtyping import Float, Int
 from scipy import special
 from torch import Tensor
 
-from heedful.analysis.agreement_loops import common_tops, count_pairs, dense_ranks
-from heedful.analysis.blocks import Block, blocks, each, one_thread
-from heedful.analysis.rankings import ranked_units
+from heedful.analysis.agreement_loops import compare
+from heedful.analysis.erasure_loops import Numbers, arrays, each, one_thread, shares
+from heedful.analysis.rankings import sorted_units
 from heedful.errors import InputError
 from heedful.text.ragged import lengths_of
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 KNOWN, ONE_UNIT, CONSTANT_ATTENTION, CONSTANT_OTHER = range(4)
 REASONS = (None, "one unit", "constant attention", "constant other")
@@ -83,10 +81,10 @@ def agreement(
         {
             "instance": np.arange(len(missing)),
             "units": lengths_of(offsets).numpy(force=True),
-            "tau": _nullable(found.tau),
-            "p_value": _nullable(found.p_value),
+            "tau": nullable(found.tau),
+            "p_value": nullable(found.p_value),
             "k": found.tops.numpy(force=True),
-            "top_k": _nullable(found.top_share),
+            "top_k": nullable(found.top_share),
             "missing": pd.array(np.array(REASONS, dtype=object)[missing], dtype="string"),
         }
     )
@@ -101,20 +99,16 @@ def agree(
     k: int | float = 0.1,
 ) -> Agreement:
     """`agreement` as tensors."""
-    one, two = (_checked(name, values) for name, values in (("attention", attention), ("other", other)))
+    both = [_checked(name, values) for name, values in (("attention", attention), ("other", other))]
     starts = offsets.cpu()
     lengths = lengths_of(starts)
     count, tops = len(lengths), _tops(lengths, k)
-    tau, p_value, share = (torch.full((count,), torch.nan, dtype=torch.float64) for _ in range(3))
-    reason = torch.full((count,), ONE_UNIT)
-
-    def fill(block: Block) -> None:
-        pairs, common = _compared(block, one, two, tops[block.rows])
-        tau[block.rows], p_value[block.rows], reason[block.rows] = map(torch.from_numpy, _judged(pairs))
-        known = (reason[block.rows] == KNOWN) & (tops < lengths)[block.rows]
-        share[block.rows] = (torch.from_numpy(common) / tops[block.rows]).where(known, torch.nan)
-
-    each(fill, list(blocks(starts, torch.arange(count))))
+    counts, ties = np.zeros((3, count), np.int64), np.zeros((2, count, 3))
+    own = arrays(starts, tops, *both, *(sorted_units(values, starts) for values in both))
+    each(lambda part: compare(*part, *own, *counts, ties), shares(count, len(both[0])))
+    opposite, joint, common = counts
+    tau, p_value, reason = map(torch.from_numpy, _judged(lengths.numpy(), opposite, joint, ties))
+    share = (torch.from_numpy(common) / tops.double()).where((reason == KNOWN) & (tops < lengths), torch.nan)
     return Agreement(tau=tau, p_value=p_value, tops=tops, top_share=share, reason=reason)
 
 
@@ -160,7 +154,7 @@ def _in_short(table: pd.DataFrame, level: float) -> dict[str, Any]:
     }
 
 
-def _nullable(values: Float[Tensor, " instances"]) -> pd.arrays.FloatingArray:
+def nullable(values: Float[Tensor, " instances"]) -> pd.arrays.FloatingArray:
     found = values.numpy(force=True)
     missing = np.isnan(found)
     return pd.arrays.FloatingArray(np.where(missing, 0.0, found), missing)
@@ -182,58 +176,29 @@ def _tops(lengths: Int[Tensor, " instances"], k: int | float) -> Int[Tensor, " i
     return (lengths.double() * k - BESIDE).ceil().long().clamp(min=1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pairs:
-    """Of each row: how many units; pairs in opposite order; pairs tied in both numbers; ties of each number."""
+def _judged(units: Numbers, opposite: Numbers, joint: Numbers, ties: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """τ and its p-value, not a number where there is none, and the reason.
 
-    units: Numbers
-    opposite: Numbers
-    joint: Numbers
-    attention: Numbers
-    other: Numbers
-    """Σ over groups of g equal units: g (g − 1) / 2, g (g − 1)(g − 2), g (g − 1)(2g + 5)."""
-
-
-def _compared(
-    block: Block, one: Float[Tensor, " units"], two: Float[Tensor, " units"], tops: Int[Tensor, " rows"]
-) -> tuple[Pairs, Numbers]:
-    """The pairs of each row of a block, and how many of its top units are common."""
-    orders = [ranked_units(block, values).numpy() for values in (one, two)]
-    lengths, first = block.inside.sum(1).numpy(), block.units[:, 0].numpy()
-    ranks = np.empty((2, *block.units.shape), np.int64)
-    ties = np.zeros((2, len(lengths), 3))
-    for number, values in enumerate((one, two)):
-        dense_ranks(values.numpy(), orders[number], lengths, first, ranks[number], ties[number])
-    common = np.zeros(len(lengths))
-    common_tops(*orders, tops.numpy(), first, np.empty(block.width, np.bool_), common)
-    bits = block.width.bit_length()
-    both = (ranks[0] << bits) | ranks[1]
-    both[~block.inside.numpy()] = np.iinfo(np.int64).max
-    both.sort(axis=1)
-    opposite, joint = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
-    count_pairs(both, bits, lengths, np.empty((2, block.width), np.int64), opposite, joint)
-    return Pairs(units=lengths, opposite=opposite, joint=joint, attention=ties[0], other=ties[1]), common
-
-
-def _judged(pairs: Pairs) -> tuple[Numbers, Numbers, Numbers]:
-    """τ and its p-value, not a number where there is none, and the reason."""
-    n = pairs.units.astype(np.float64)
+    Of each instance: its units, pairs in opposite order and tied in both numbers, and for each number the sums over
+    ties of `add_ties`.
+    """
+    n = units.astype(np.float64)
     total = n * (n - 1) / 2
-    (tied, cubes, spread), (other_tied, other_cubes, other_spread) = pairs.attention.T, pairs.other.T
+    (tied, cubes, spread), (other_tied, other_cubes, other_spread) = np.moveaxis(ties, 2, 1)
     reason = np.where(other_tied == total, CONSTANT_OTHER, KNOWN)
     reason = np.where(tied == total, CONSTANT_ATTENTION, reason)
     reason = np.where(n < 2, ONE_UNIT, reason)
-    lead = total - tied - other_tied + pairs.joint - 2 * pairs.opposite
+    lead = total - tied - other_tied + joint - 2 * opposite
     with np.errstate(divide="ignore", invalid="ignore"):
         tau = np.clip(lead / np.sqrt(total - tied) / np.sqrt(total - other_tied), -1, 1)
         ordered = n * (n - 1)
         variance = (ordered * (2 * n + 5) - spread - other_spread) / 18 + 2 * tied * other_tied / ordered
         variance += np.where(n > 2, cubes * other_cubes / (9 * ordered * (n - 2)), 0)
         p_value = special.erfc(np.abs(lead) / np.sqrt(2 * variance))
-    fewer = np.minimum(pairs.opposite, total - pairs.opposite).astype(np.int64)
+    fewer = np.minimum(opposite, total - opposite).astype(np.int64)
     plain = (tied == 0) & (other_tied == 0) & (reason == KNOWN)
-    short = plain & (pairs.units <= MOST_EXACT)
-    p_value[short] = exact_p_values()[pairs.units[short], fewer[short]]
+    short = plain & (units <= MOST_EXACT)
+    p_value[short] = exact_p_values()[units[short], fewer[short]]
     long = plain & ~short & (fewer <= 1)
     p_value[long] = 2 * np.exp(-special.gammaln(n[long] + 1 - fewer[long]))
     unknown = reason != KNOWN

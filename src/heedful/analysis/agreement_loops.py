@@ -1,4 +1,4 @@
-"""The inner loops of agreement, compiled: ranks and ties of sorted rows, and what a merge sort has to move."""
+"""The inner loops of agreement, compiled: two orders of the same units, their ties, and what a merge sort must move."""
 
 from typing import no_type_check
 
@@ -12,23 +12,50 @@ RUN = 8
 
 @compiled
 @no_type_check
-def dense_ranks(values, order, lengths, first, ranks, ties):
-    """The place of each unit's value among the distinct ones of its row, from the largest on, and sums over ties."""
-    for r in range(len(order)):
-        rank, group = 0, 1
-        for j in range(lengths[r]):
-            if j > 0 and values[order[r, j]] == values[order[r, j - 1]]:
-                group += 1
-            elif j > 0:
-                add_ties(group, ties[r])
-                rank, group = rank + 1, 1
-            ranks[r, order[r, j] - first[r]] = rank
-        add_ties(group, ties[r])
+def compare(start, stop, offsets, tops, one, two, order, other_order, opposite, joint, common, ties):
+    """Of each instance pairs in opposite order, pairs that tie twice and common tops; and the ties of either number.
+
+    Along the other order the units are put into the places of the first, those that tie in it next to each other:
+    that sorts them by both numbers. What is then out of order are the pairs that disagree.
+    """
+    longest = np.max(offsets[start + 1 : stop + 1] - offsets[start:stop])
+    place, other_place, line = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
+    spare, filled, again = np.empty_like(line), np.empty_like(line), np.empty_like(line)
+    for t in range(start, stop):
+        begin, n = offsets[t], offsets[t + 1] - offsets[t]
+        first_places(one, order, begin, n, place, ties[0, t])
+        first_places(two, other_order, begin, n, other_place, ties[1, t])
+        filled[:n], again[:n] = 0, 0
+        for j in range(n):
+            i = other_order[begin + j] - begin
+            first = place[i]
+            last = first + filled[first]
+            line[last] = other_place[i]
+            again[first] = again[first] + 1 if last > first and line[last - 1] == line[last] else 0
+            joint[t] += again[first]
+            filled[first] += 1
+        opposite[t] = inversions(line, spare, n)
+        if tops[t] < n:
+            common[t] = common_tops(order[begin:][: tops[t]], other_order[begin:][: tops[t]], begin, n)
+
+
+@compiled
+@no_type_check
+def first_places(values, order, begin, n, places, ties):
+    """For each unit of an instance the place in its order where the units of the same value begin; sums over ties."""
+    first = 0
+    for j in range(n):
+        if j > 0 and values[order[begin + j]] != values[order[begin + j - 1]]:
+            add_ties(j - first, ties)
+            first = j
+        places[order[begin + j] - begin] = first
+    add_ties(n - first, ties)
 
 
 @compiled
 @no_type_check
 def add_ties(group, ties):
+    """Σ over groups of g equal units: g (g − 1) / 2, g (g − 1)(g − 2), g (g − 1)(2g + 5)."""
     size = float(group)
     ties[0] += size * (size - 1) / 2
     ties[1] += size * (size - 1) * (size - 2)
@@ -37,32 +64,14 @@ def add_ties(group, ties):
 
 @compiled
 @no_type_check
-def common_tops(one, two, tops, first, marked, common):
-    """How many of the first units of both orders are the same."""
-    for r in range(len(one)):
-        marked[:] = False
-        for j in range(tops[r]):
-            marked[one[r, j] - first[r]] = True
-        for j in range(tops[r]):
-            common[r] += marked[two[r, j] - first[r]]
-
-
-@compiled
-@no_type_check
-def count_pairs(both, bits, lengths, spare, opposite, joint):
-    """Pairs in opposite order and pairs that tie twice, of rows sorted by rank · 2^bits + other rank."""
-    low = (1 << bits) - 1
-    for r in range(len(both)):
-        n, group = lengths[r], 1
-        for j in range(1, n + 1):
-            if j < n and both[r, j] == both[r, j - 1]:
-                group += 1
-            else:
-                joint[r] += group * (group - 1) // 2
-                group = 1
-        for j in range(n):
-            spare[0, j] = both[r, j] & low
-        opposite[r] = inversions(spare[0], spare[1], n)
+def common_tops(tops, other_tops, begin, n):
+    """How many units of an instance are among both."""
+    marked, found = np.zeros(n, np.bool_), 0
+    for i in tops:
+        marked[i - begin] = True
+    for i in other_tops:
+        found += marked[i - begin]
+    return found
 
 
 @compiled

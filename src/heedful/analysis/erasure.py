@@ -38,8 +38,8 @@ from heedful.analysis.decisions import (
     weight_powers,
     wide,
 )
-from heedful.analysis.erasure_loops import Numbers, arrays, each, one_thread, shares
-from heedful.analysis.rankings import Ranking, all_blocks, ranked, ranking, sort_units
+from heedful.analysis.erasure_loops import Numbers, arrays, blocks, each, one_thread, shares
+from heedful.analysis.rankings import Ranking, ranked, ranking, sort_units
 from heedful.errors import InputError
 from heedful.traces import Trace
 
@@ -132,15 +132,15 @@ def flips_by_keys(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool 
     instances = arrays(trace.offsets, decisions(trace), wide(trace), *limits)
     weights, polarity, bias = arrays(trace.attention_weights, trace.polarity_scores, trace.bias)
     units = *weight_powers(trace), weights, polarity
-    order = np.empty(len(keys), np.int64)
+    (flat_keys,), order = arrays(keys), np.empty(len(keys), np.int64)
     erased, flipped_to, mass, doubtful = (np.empty(size, kind) for kind in (np.int64, np.int64, np.float64, np.bool_))
     found = erased, flipped_to, mass, doubtful
 
     def fill(rows: Numbers) -> None:
-        sort_units(trace, rows, keys, order, reverse=reverse)
+        sort_units(rows, instances[0], flat_keys, order, reverse=reverse)
         erasure_loops.first_flips(rows, order, instances, units, (bias, scale), found)
 
-    each(fill, all_blocks(trace))
+    each(fill, blocks(instances[0]))
     for instance in np.flatnonzero(doubtful).tolist():
         own = order[trace.instance(instance)]
         erased[instance], flipped_to[instance] = _exact_flip(trace, instance, own)

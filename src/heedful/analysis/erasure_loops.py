@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import Any, TypeVar, no_type_check
 
 import numpy as np
@@ -43,21 +44,21 @@ def arrays(*tensors: Tensor) -> tuple[Numbers, ...]:
     return tuple(tensor.numpy(force=True) for tensor in tensors)
 
 
-def blocks(lengths: Numbers) -> Iterator[Numbers]:
+def blocks(offsets: Numbers) -> list[Numbers]:
     """All instances, longest first, cut where they become too many or too short: about equal parts of MOST_UNITS.
 
     Sorting is fastest on the rows of a matrix: those of a block differ in length by a fifth or a few units.
     """
-    order = np.argsort(-lengths, kind="stable")
-    falling, total = -lengths[order], int(lengths.sum())
+    shrinking = -np.diff(offsets)
+    order = np.argsort(shrinking, kind="stable")
+    falling, total = shrinking[order], int(offsets[-1])
     most = MOST_UNITS if total <= MOST_UNITS else -(-total // -(-total // MOST_UNITS))
-    start = 0
-    while start < len(order):
-        longest = -int(falling[start])
+    cuts = [0]
+    while cuts[-1] < len(order):
+        longest = -int(falling[cuts[-1]])
         similar = int(np.searchsorted(falling, SHORT - int(LEAST_FILLED * longest), side="right"))
-        end = min(start + max(1, most // longest), similar)
-        yield order[start:end]
-        start = end
+        cuts.append(min(cuts[-1] + max(1, most // max(1, longest)), similar))
+    return [order[start:end] for start, end in pairwise(cuts)]
 
 
 def shares(instances: int, units: int) -> list[tuple[int, int]]:

@@ -144,7 +144,7 @@ def _exact_margins(
 
 def _close(trace: Trace, keys: Float[Tensor, " units"], factor: Float[Tensor, " units"]) -> list[int]:
     """The instances in which two units that are not the same have keys closer than rounding can tell."""
-    order = _sorted(trace, keys)
+    order = sorted_units(keys, trace.offsets)
     below, above = order[1:], order[:-1]
     near = (keys[above] - keys[below]).abs() <= 8 * EPSILON * keys[above].abs()
     if wide(trace).any():  # their keys are places, of logarithms
@@ -200,27 +200,24 @@ def ranked(
 
     `reverse` begins with the least important; ties are by position then too.
     """
-    return _sorted(trace, ranking(by).keys(trace, seed=seed, order=order), reverse=reverse)
+    return sorted_units(ranking(by).keys(trace, seed=seed, order=order), trace.offsets, reverse=reverse)
 
 
-def _sorted(trace: Trace, keys: Float[Tensor, " units"], *, reverse: bool = False) -> Int[Tensor, " units"]:
-    order = np.empty(len(keys), np.int64)
-    each(lambda rows: sort_units(trace, rows, keys, order, reverse=reverse), all_blocks(trace))
+def sorted_units(
+    keys: Float[Tensor, " units"], offsets: Int[Tensor, " bounds"], *, reverse: bool = False
+) -> Int[Tensor, " units"]:
+    """Where the units lie, instance after instance, those with the largest keys first (or last), ties by position."""
+    starts, own = arrays(offsets, keys)
+    order = np.empty(len(own), np.int64)
+    each(lambda rows: sort_units(rows, starts, own, order, reverse=reverse), blocks(starts))
     return torch.from_numpy(order).to(keys.device)
 
 
-@once_per_trace
-def all_blocks(trace: Trace) -> tuple[Numbers, ...]:
-    """All instances, those of similar length side by side."""
-    return tuple(blocks(trace.lengths.numpy(force=True)))
-
-
-def sort_units(trace: Trace, rows: Numbers, keys: Float[Tensor, " units"], order: Numbers, *, reverse: bool) -> None:
-    """Write the order of the units of some instances, the largest keys first (or last), ties by position."""
-    offsets, found = arrays(trace.offsets, keys)
-    packed = np.empty((len(rows), int(trace.lengths[rows].max())), np.int64)
-    low = erasure_loops.pack(rows, offsets, found, found.view(np.int64), reverse, packed)
+def sort_units(rows: Numbers, offsets: Numbers, keys: Numbers, order: Numbers, *, reverse: bool) -> None:
+    """Write the order of the units of some instances."""
+    packed = np.empty((len(rows), int((offsets[rows + 1] - offsets[rows]).max())), np.int64)
+    low = erasure_loops.pack(rows, offsets, keys, keys.view(np.int64), reverse, packed)
     packed.sort(axis=1)
-    for row in erasure_loops.unpack(rows, offsets, found, packed, low, order).tolist():
-        own = found[trace.instance(row)]
-        order[trace.instance(row)] = offsets[row] + np.argsort(own if reverse else -own, kind="stable")
+    for row in erasure_loops.unpack(rows, offsets, keys, packed, low, order).tolist():
+        own = slice(offsets[row], offsets[row + 1])
+        order[own] = offsets[row] + np.argsort(keys[own] if reverse else -keys[own], kind="stable")

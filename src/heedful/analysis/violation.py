@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import blocks, each, one_thread, shares_of_rows
 from heedful.analysis.decisions import decisions, logits, magnitude, once_per_trace, rounding
-from heedful.analysis.rankings import RANKINGS, Ranking, ranked_units, ranking
+from heedful.analysis.erasure_loops import arrays, each, shares
+from heedful.analysis.rankings import RANKINGS, Ranking, ranking, sorted_units
 from heedful.analysis.statistics import share
 from heedful.compiled import compiled
 from heedful.text.ragged import lengths_of
@@ -70,27 +70,21 @@ def _effects(
     return Effects(decision=decision, variation=(others + decision.abs()) / 2)
 
 
-@one_thread()
 def means_of_others(trace: Trace) -> tuple[Float[Tensor, "units classes"], Bool[Tensor, " units"]]:
     """Σ_{j≠i} α_j z_j / Σ_{j≠i} α_j of every unit i, and whether any weight remains."""
     found, alive = np.empty(tuple(trace.polarity_scores.shape)), np.empty(len(trace.segments), np.bool_)
-    arrays = (trace.offsets, trace.attention_scores, trace.polarity_scores)
-    offsets, scores, polarity = (tensor.numpy(force=True) for tensor in arrays)
-
-    def fill(some: slice) -> None:
-        others(offsets[some.start : some.stop + 1], scores, polarity, found, alive)
-
-    each(fill, shares_of_rows(len(trace), len(alive)))
+    own = arrays(trace.offsets, trace.attention_scores, trace.polarity_scores)
+    each(lambda part: others(*part, *own, found, alive), shares(len(trace), len(alive)))
     return torch.from_numpy(found).to(trace.bias.device), torch.from_numpy(alive).to(trace.bias.device)
 
 
 @compiled
 @no_type_check
-def others(offsets, scores, polarity, found, alive):
+def others(start, stop, offsets, scores, polarity, found, alive):
     """Sums over the units before and after each, relative to the largest score so far, as streaming softmax does."""
     classes = polarity.shape[1]
     sums = np.empty(classes)
-    for t in range(len(offsets) - 1):
+    for t in range(start, stop):
         begin, end = offsets[t], offsets[t + 1]
         tops, totals = np.empty(end - begin), np.empty(end - begin)
         top, total = -np.inf, 0.0
@@ -153,10 +147,7 @@ def violation_table(
     """
     lengths = lengths_of(offsets)
     rows = (lengths > 1).nonzero().squeeze(1)
-    top = torch.empty_like(lengths)
-    for block in blocks(offsets, rows):
-        top[block.rows] = ranked_units(block, weights.abs().double())[:, 0]
-    top = top[rows]
+    top = sorted_units(weights.abs().double(), offsets)[offsets[rows]]
     weight, effect = weights[top], effects[top]
     violated = (weight.sign() * effect < 0).numpy(force=True)
     return pd.DataFrame(

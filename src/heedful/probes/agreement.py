@@ -8,7 +8,7 @@ import pandas as pd
 from heedful.analysis.agreement import agreement
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier
-from heedful.probes.reading import _some as some_of
+from heedful.probes.reading import some_documents
 from heedful.probes.saliency import MEASURES, STEPS, Saliency, Watch, silent
 from heedful.text.corpus import Split
 
@@ -52,9 +52,8 @@ def agreement_table(
     if unknown:
         raise UnknownName("measure of units", unknown[0], MEASURES)
     rows = _drawn(len(split), sample, seed)
-    saliency = Saliency.of(
-        model, split if sample is None else some_of(split, rows), steps=steps, seed=seed, watch=watch
-    )
+    some = split if sample is None else some_documents(split, rows)
+    saliency = Saliency.of(model, some, steps=steps, seed=seed, watch=watch)
     trace = saliency.trace
     predicted = [trace.class_names[number] for number in saliency.reader.decisions.tolist()]
     tables = [

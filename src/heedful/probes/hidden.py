@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.analysis.agreement import nullable
 from heedful.models.classifier import UNITS_AT_ONCE, Classifier
 from heedful.text.corpus import Split
 from heedful.text.ragged import in_order, lengths_of, segment_sum, segments_of
@@ -29,10 +30,9 @@ def conicity(model: Classifier, split: Split) -> pd.DataFrame:
         units = exact.units(split.batch(rows, sentences=model.hierarchical).to(model.embedding.device))
         parts.append(mean_cosines(units.hidden[units.index], units.offsets).cpu())
         lengths.append(lengths_of(units.offsets).cpu())
-    found, counts = torch.cat(parts).numpy(), torch.cat(lengths).numpy()
-    missing = np.isnan(found) | (counts < 2)
-    values = pd.arrays.FloatingArray(np.where(missing, 0.0, found), missing)
-    return pd.DataFrame({"instance": np.arange(len(found)), "units": counts, "conicity": values})
+    found, counts = torch.cat(parts), torch.cat(lengths)
+    values = nullable(found.where(counts > 1, torch.nan))
+    return pd.DataFrame({"instance": np.arange(len(found)), "units": counts.numpy(), "conicity": values})
 
 
 def mean_cosines(hidden: Float[Tensor, "units hidden"], offsets: Int[Tensor, " bounds"]) -> Float[Tensor, " documents"]:

@@ -141,7 +141,7 @@ def input_flips(
     if mode not in MODES:
         raise UnknownName("mode of input erasure", mode, MODES)
     grid = Grid(steps=steps, spacing=spacing)
-    return _flips(Reader.of(model, _some(split, rows)), chosen, mode, grid, rows, seed=seed, order=order)
+    return _flips(Reader.of(model, some_documents(split, rows)), chosen, mode, grid, rows, seed=seed, order=order)
 
 
 def flips_by_level(
@@ -161,7 +161,7 @@ def flips_by_level(
     `level` is attention, delete or mask, `ranking` the ranking; the other columns are those of `first_flips`, and what
     is made of its tables can be made of these. `watch` is told how many of how many tables are there.
     """
-    reader, grid = Reader.of(model, _some(split, rows)), Grid(steps=steps, spacing=spacing)
+    reader, grid = Reader.of(model, some_documents(split, rows)), Grid(steps=steps, spacing=spacing)
     levels = [(level, by) for level in (ATTENTION, *modes) for by in rankings]
     parts = []
     for done, (level, by) in enumerate(levels, start=1):
@@ -181,8 +181,8 @@ def _flips(
     return table if rows is None else table.assign(instance=np.array(rows))
 
 
-def _some(split: Split, rows: Sequence[int] | None) -> Split:
-    """Some documents of a split, as a split."""
+def some_documents(split: Split, rows: Sequence[int] | None) -> Split:
+    """Some documents of a split, by their numbers, as a split; None takes all."""
     if rows is None:
         return split
     wrong = [row for row in rows if not 0 <= row < len(split)]

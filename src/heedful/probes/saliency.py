@@ -33,13 +33,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.analysis.blocks import one_thread
+from heedful.analysis.erasure_loops import one_thread
+from heedful.analysis.flips import DELETE
 from heedful.analysis.rankings import importance
 from heedful.analysis.violation import Effects, erasure_effects
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier, HierarchicalClassifier
 from heedful.probes.reading import Reader
-from heedful.subjects import DELETE
 from heedful.text.corpus import Split
 from heedful.text.ragged import in_order, positions_of, segment_softmax, segment_sum, segments_of
 from heedful.traces import Trace
@@ -113,7 +113,7 @@ class Saliency:
 
     @property
     def trace(self) -> Trace:
-        return self.reader.traced.trace
+        return self.reader.trace
 
     def numbers(self, measure: str) -> Float[Tensor, " units"]:
         """One number per unit of the trace, by name. One thread computes, so that sums are repeatable."""
