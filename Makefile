@@ -9,7 +9,7 @@ ifneq ($(wildcard ../shared/data),)
 export HEEDFUL_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test check bench browser clean study-sun2020 study-serrano2019
+.PHONY: demo test check bench browser clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -23,12 +23,10 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The papers run again: hours and half an hour on two slow cores; --quick makes minutes of them.
-study-sun2020: $(STAMP)
-	$(BIN)/heedful reproduce sun2020 --out study-sun2020
-
-study-serrano2019: $(STAMP)
-	$(BIN)/heedful reproduce serrano2019 --out study-serrano2019
+# The papers run again, such as `make study-jain2019`: hours, half an hour and a quarter of an hour on two slow cores;
+# --quick makes minutes of them.
+study-%: $(STAMP)
+	$(BIN)/heedful reproduce $* --out $@
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
