@@ -97,3 +97,12 @@ def test_words_among_the_metrics_are_not_summarised() -> None:
     """Runs that began with word vectors say where these came from."""
     metrics = {"test_accuracy": 0.5, "vectors": {"source": "word2vec", "found": 7}}
     assert metric_names([{"metrics": metrics}]) == ["test_accuracy", "vectors.found"]
+
+
+def test_a_setting_of_several_numbers_tells_rows_apart() -> None:
+    wide = manifest(1, 0, 0.5)
+    wide["settings"]["model"]["widths"] = [1, 3, 5, 7]
+    runs = table_of([RUNS[0], ("wide", wide)])
+    assert runs["model.widths"].tolist() == ["3, 5", "1, 3, 5, 7"]
+    table = summarize(runs, ["model.widths"], ["test_accuracy"])
+    assert table["mean"].tolist() == [0.25, 0.5]
