@@ -89,7 +89,7 @@ def consistent_adversary(
     >>> from heedful.analysis.consistent import consistent_adversary
     >>> scores = {"attention_scores": [2, 0, 0, 2, 0, 0], "polarity_scores": [1, 1, -1, 1, 1, -1]}
     >>> trace = heedful.Trace.from_arrays(offsets=[0, 3, 6], bias=[0], **scores)
-    >>> found = consistent_adversary(trace, torch.tensor([0, 1, 2, 0, 1, 2]), within=[0.01])
+    >>> found = consistent_adversary(trace, torch.tensor([0, 1, 2, 0, 1, 2]), within=[0.01], steps=60)
     >>> found.curve[["within", "jsd", "changed"]].round(2)
        within   jsd  changed
     0    0.01  0.46      0.0
