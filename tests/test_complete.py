@@ -23,7 +23,7 @@ REGISTRIES: Mapping[str, Collection[str]] = {
     "study": STUDIES,
     "figure": [
         *(f"{study} {figure.name}" for study in STUDIES for figure in find_study(study).figures),
-        *(f"audit {figure.name}" for figure in (*audit.FIGURES, audit.OVER_TIME)),
+        *(f"audit {figure.name}" for figure in (*audit.FIGURES, audit.OVER_TIME, *audit.MANIPULATED)),
     ],
 }
 TESTS = Path(__file__).parent

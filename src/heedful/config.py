@@ -114,6 +114,11 @@ class ModelSettings(Settings):
         """Whether what a unit says hangs on its neighbours."""
         return self.structure == "hierarchical" or self.encoder not in {"none", "affine", "tanh"}
 
+    @property
+    def unit(self) -> str:
+        """What has the weights of a text."""
+        return "sentences" if self.structure == "hierarchical" else "words"
+
 
 class TrainingSettings(Settings):
     """How the classifier is fitted."""

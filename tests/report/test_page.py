@@ -144,7 +144,7 @@ def test_the_audit_leaves_tables_and_figures_beside_the_page(hostile_audit: Audi
     folder = hostile_audit.report.parent
     tables = {path.name for path in (folder / "tables").iterdir()}
     assert {f"{name}.{kind}" for name in ("tokens", "verdicts") for kind in ("csv", "parquet", "tex")} <= tables
-    assert len(list((folder / "figures").iterdir())) == 15
+    assert len(list((folder / "figures").iterdir())) == 21
 
 
 VERDICT = Verdict(

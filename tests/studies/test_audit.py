@@ -23,6 +23,7 @@ from heedful.report.terminal import interval_words, print_page
 from heedful.store import Store
 from heedful.studies import advice as advice_module
 from heedful.studies.advice import in_words, scaling_claims, too_much
+from heedful.studies.attack import attack_trace
 from heedful.studies.audit import Audit, audit, class_naming, left_out_classes, strongest_in_words, strongest_tokens
 from heedful.studies.corpora import corpus_statistics
 from heedful.studies.erase import erase_trace
@@ -141,7 +142,7 @@ def claims_of(done: Audit) -> list[str]:
 def test_an_audit_judges_the_run_its_erasures_and_the_sweep(examined: Audit) -> None:
     assert claims_of(examined)[:6] == ["C1", "C2", "C2b", "C8", "C8b", "C8c"]
     assert claims_of(examined)[-4:] == ["C3", "C4", "C11", "C11b"]
-    assert {"S1", "S6", "S9", "S11", "S13"} <= set(claims_of(examined))
+    assert {"S1", "S6", "S9", "S11", "S13", "J2", "J3", "J3b"} <= set(claims_of(examined))
     assert sorted(set(examined.advice.table["scale"])) == [1.0, 10.0, 100.0]
     assert examined.advice.runs[1].path == examined.run.path  # the audited λ is not trained again
 
@@ -149,10 +150,11 @@ def test_an_audit_judges_the_run_its_erasures_and_the_sweep(examined: Audit) -> 
 def test_an_audit_keeps_its_tables_and_its_recording(examined: Audit) -> None:
     tables = {path.stem for path in (examined.report.parent / "tables").glob("*.csv")}
     assert {"tokens", "verdicts", "flips", "single", "erasure", "advice", "scaling", "moments"} <= tables
+    assert {"adversary", "permutation", "other-attention", "shuffled-attention"} <= tables
     recorded = examined.run.table("moments")
     assert recorded["time"].unique().tolist() == [1, 2]
     page = examined.report.read_text(encoding="utf-8")
-    assert all(f'<section id="{name}">' in page for name in ("erasure", "advice", "training"))
+    assert all(f'<section id="{name}">' in page for name in ("erasure", "attack", "advice", "training"))
 
 
 def test_a_second_audit_trains_nothing_and_finds_the_same(examined: Audit, small_corpus: Corpus, store: Store) -> None:
@@ -411,6 +413,25 @@ def test_audit_and_erase_print_the_same_numbers(examined: Audit) -> None:
     assert lead.value == pytest.approx(both.set_index("ranking")["lead_taken"]["attention"])
 
 
+def test_an_audit_shows_a_text_with_another_attention_and_attack_finds_the_same(examined: Audit) -> None:
+    section = examined.page.section("attack")
+    (pair,) = section.texts
+    assert [strip.name for strip in pair.strips] == ["attention", "another", "would push"]
+    assert f"For example ({pair.why}), attention is most on “" in section.lead
+    assert [picture.name for picture in section.pictures] == ["other-attention", "shuffled-attention"]
+    attacked = attack_trace(examined.run.trace(), seed=examined.run.settings.training.seed, unit="words")
+    assert [found for _, found in attacked.verdicts()] == list(section.verdicts) == list(examined.attack.verdicts)
+    for table in section.tables:
+        pd.testing.assert_frame_equal(attacked.tables()[table.name], examined.page.tables()[table.name])
+    story, share = (
+        examined.answer.question("story"),
+        examined.attack.others.set_index("kind").loc["without top", "exist"],
+    )
+    found = next(one for one in section.verdicts if one.claim == "J3b")
+    assert found.estimate is not None
+    assert (story.decision, story.rests_on, found.estimate.value) == (found.decision, ("J3b", "J3"), share)
+
+
 def test_the_table_of_advice_is_in_words() -> None:
     table = pd.DataFrame(
         {
@@ -437,6 +458,9 @@ def test_a_hierarchical_model_is_examined_by_its_sentences(tmp_path: Path) -> No
     done = audit(settings, Store(tmp_path), corpus=corpus, advice=True)
     assert claims_of(done)[:2] == ["C1", "C2"]
     assert not {"C8", "C4", "C9"} & set(claims_of(done))
+    other = done.page.section("attack")
+    assert "and take 2 sentences of a text at most" in other.lead
+    assert [sum(piece.shade is not None for piece in strip.pieces) for strip in other.texts[0].strips] == [3, 3, 3]
     assert "sentences" in done.erasure.words
     assert set(done.erasure.tables["flips"]["units"]) == {3}
     assert done.advice.tried

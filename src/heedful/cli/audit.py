@@ -1,4 +1,4 @@
-"""`heedful audit`, `train`, `explain` and `erase`: one model, what it attends to, and when its decisions flip."""
+"""`heedful audit`, `train`, `explain`, `erase`, `attack`: one model, its attention, and when decisions flip."""
 
 import sys
 from collections.abc import Iterable
@@ -161,6 +161,67 @@ def erase(
         _show(_erase_trace(run, store, trace, seed), out, "", as_json)
     else:
         raise typer.BadParameter("give a TEXT with --run, or --run alone, or --trace alone")
+
+
+def attack(
+    text: Annotated[
+        str | None, typer.Argument(help="The text, with --run; - reads standard input. Without --run: a run.")
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="A trace file (.parquet, .safetensors) instead of a run.")
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="How far the output may move, as |Δp| (total variation); by default not at all."),
+    ] = None,
+    floor: Annotated[float | None, typer.Option(help="The least weight of every unit; by default 0.")] = None,
+    without_top: Annotated[
+        int | None, typer.Option("--without-top", help="So many most attended units get nothing; by default 0.")
+    ] = None,
+    shuffles: Annotated[int, typer.Option(help="How often the weights of a text are dealt out anew.")] = 100,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Draws shuffles; default: the run's seed, 0 for a trace.")
+    ] = None,
+    out: TablesOut = None,
+    everything: AllUnits = False,
+    store: StoreRoot = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Find the attention farthest from the model's own that gives the same output, exactly, and shuffle the weights.
+
+    With TEXT and --run, one text; with a RUN, its test split; with --trace, a trace of any model. Of many texts four
+    kinds of other weights are looked for, unless --epsilon, --floor or --without-top ask for one.
+    """
+    if text is not None and run is None and trace is None:
+        text, run = None, text
+    if (run is None) == (trace is None) or (text is not None and run is None):
+        raise typer.BadParameter("give a TEXT with --run, or a RUN alone, or --trace alone")
+    if text is not None and out is not None:
+        raise typer.BadParameter("--out is for the tables of many texts; of one text --json prints everything")
+    from heedful.cli.text_views import print_attacked
+    from heedful.studies.attack import Kind, attack_text, attack_trace
+    from heedful.traces import Trace
+
+    given = epsilon is not None or floor is not None or without_top is not None
+    asked = Kind.asked(epsilon or 0.0, floor or 0.0, without_top or 0) if given else None
+    if run is None:
+        _show(
+            attack_trace(Trace.load(trace or Path()), seed=seed or 0, shuffles=shuffles, asked=asked), out, "", as_json
+        )
+        return
+    found = find_run(run, store)
+    if text is None:
+        drawn, unit = found.settings.training.seed if seed is None else seed, found.settings.model.unit
+        _show(attack_trace(found.trace(), seed=drawn, shuffles=shuffles, asked=asked, unit=unit), out, "", as_json)
+        return
+    attacked = attack_text(found.model(), _given(text), asked=asked, shuffles=shuffles, seed=seed or 0)
+    if as_json:
+        print_json(attacked.summary())
+    else:
+        print_attacked(attacked, everything=everything)
 
 
 def _given(text: str) -> str:

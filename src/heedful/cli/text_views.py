@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.text import Text
 from torch import Tensor
 
+from heedful.analysis.adversary import LARGEST
 from heedful.figures.style import ATTENDED, AWAY, TOWARDS, mixed
 from heedful.report.strips import pushes_of, relative
 from heedful.report.terminal import printable
+from heedful.studies.attack import AttackedText
 from heedful.studies.explain import LOOKS, ErasedText, Explanation
 from heedful.studies.measures import MINIMUM
 from heedful.tracing import WordWeights
@@ -130,6 +132,61 @@ def print_erased(erased: ErasedText, console: Console | None = None, *, everythi
         screen.print(Text("attended to most within each sentence:", "dim"))
         for line in _word_lines(erased.text, erased.words, most):
             screen.print(Text(f"  {line}"))
+
+
+def print_attacked(attacked: AttackedText, console: Console | None = None, *, everything: bool = False) -> None:
+    """The text in colour by its own attention and by another one, what the output is with both, and their weights.
+
+    Of a long text the units that matter, unless `everything` is asked for.
+    """
+    screen, explanation, other = console or Console(), attacked.explanation, attacked.weights
+    trace, text, spans = explanation.trace, explanation.text, explanation.spans
+    predicted = int(trace.predictions[0])
+    screen.print(Text(f"predicted {trace.class_names[predicted]} ({float(trace.probabilities[0, predicted]):.1%})"))
+    screen.print(Text(f"other weights: {attacked.kind.words}"))
+    own, pushes = trace.attention_weights, pushes_of(trace)
+    shown = own if other is None else own.maximum(other)
+    most = len(spans) if everything else MOST_WORDS if explanation.words is None else MOST_SENTENCES
+    places = telling(most, shown)
+    strips = {"attention": (own, _attended), "another": (other, _attended), "would push": (pushes, _for_or_against)}
+    for name, (values, colour) in strips.items():
+        if values is not None:
+            strip = coloured(
+                text, spans, relative(values).tolist(), colour, None if len(places) == len(spans) else places
+            )
+            screen.print(Text(f"{name:11} ", "dim") + strip)
+    if len(places) < len(spans):
+        screen.print(Text(f"shown are {len(places):,} of {len(spans):,} units: those attended to most", "dim"))
+    _print_attack(screen, attacked)
+    screen.print(Text("\nweight α   other  push z   token", "dim"))
+    order = shown.argsort(descending=True, stable=True).tolist()
+    for unit in order if everything else order[:MOST_ROWS]:
+        start, end = spans[unit]
+        second = "      –" if other is None else f"{float(other[unit]):7.3f}"
+        name = printable(text[start:end]) if everything else cut(text[start:end])
+        screen.print(Text(f"{float(own[unit]):8.3f} {second}  {float(pushes[unit]):+6.2f}   {name}"))
+    if len(order) > MOST_ROWS and not everything:
+        screen.print(Text(f"and {len(order) - MOST_ROWS:,} more with less weight (--all shows them)", "dim"))
+
+
+def _print_attack(screen: Console, attacked: AttackedText) -> None:
+    """How far the other attention lies, what it does to the output, and what shuffling does."""
+    trace, found, after = attacked.explanation.trace, attacked.found, attacked.after
+    if after is None:
+        needed = ": the output needs the units that are left out" if attacked.kind.without_top else ""
+        screen.print(Text(f"there are no such weights{needed}"))
+    else:
+        most = "" if found["exact"] else f", at most {found['jsd_upper']:.3f}"
+        screen.print(Text(f"JSD {found['jsd']:.3f} nats{most}, of log 2 = {LARGEST:.3f} at most"))
+        pairs = zip(trace.class_names, trace.probabilities[0].tolist(), after.tolist(), strict=True)
+        said = ", ".join(f"{printable(name)} {before:.1%} → {now:.1%}" for name, before, now in pairs)
+        screen.print(Text(f"probabilities: {said}"))
+    moved, flips = attacked.shuffled["tvd_median"], attacked.shuffled["flips"]
+    screen.print(
+        Text(
+            f"shuffled {attacked.shuffles:,} times: the output moves by {moved:.3f} in the median, {flips:.0%} flip it"
+        )
+    )
 
 
 def _print_row(

@@ -92,7 +92,7 @@ def adversary_histograms(adversary: pd.DataFrame, grid: Grid, kinds: Mapping[str
     """
     edges = np.linspace(0, LARGEST, BINS + 1).tolist()
     colours = dict(zip(kinds, (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE), strict=False))
-    strokes = dict(zip(kinds, style.LINES, strict=False))
+    strokes, columns = dict(zip(kinds, style.LINES, strict=False)), min(len(grid.datasets), 2)
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
         for kind in kinds:
@@ -106,10 +106,10 @@ def adversary_histograms(adversary: pd.DataFrame, grid: Grid, kinds: Mapping[str
         axis.axvline(LARGEST, color=style.SHADE, linestyle=":", linewidth=1)
         axis.set(xlim=(0, LARGEST * 1.02))
 
-    panel = Panel(draw=draw, x="JSD from its own attention", y="share of texts", height=2.4)
+    panel = Panel(draw=draw, x="JSD from its own attention", y="share of texts", height=2.4 if columns > 1 else 3.2)
     canvas = draw_rows(in_grid(adversary, grid), grid, panel, width=3.6)
     handles = [Line2D([], [], color=colours[kind], linestyle=strokes[kind], label=name) for kind, name in kinds.items()]
-    return style.legend_below(canvas, handles, most=min(len(grid.datasets), 2))
+    return style.legend_below(canvas, handles, most=columns)
 
 
 @style.house_style()

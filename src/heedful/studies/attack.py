@@ -66,8 +66,9 @@ class Kind:
 
     def found(self, trace: Trace) -> pd.DataFrame:
         """The weights of this kind that lie farthest from the trace's own: `adversarial_attention`."""
-        floors: PerInstance = np.maximum(self.even_share / trace.lengths.double().numpy(force=True), self.floor)
-        return adversarial_attention(trace, self.epsilon, floor=floors, without_top=self.without_top)
+        shares: PerInstance = self.even_share / trace.lengths.double().numpy(force=True)
+        floor = shares if self.even_share else self.floor
+        return adversarial_attention(trace, self.epsilon, floor=floor, without_top=self.without_top)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -280,7 +281,8 @@ def attack_trace(
     attacked = attack_attention(trace, seed=seed, shuffles=shuffles, kinds=kinds, unit=unit)
     shown = [PageTable(name=name, cells=table) for name, table in attacked.tables.items()]
     every = Section(name="tables", title="All tables", tables=shown, on_terminal=False)
-    return Page(title=TITLE, headline=TITLE, sections=[attacked.section(), every])
+    title = "Attention weights that are replaced and shuffled"
+    return Page(title=title, headline=title, sections=[attacked.section(), every])
 
 
 @dataclass(frozen=True, kw_only=True)

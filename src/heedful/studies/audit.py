@@ -213,7 +213,7 @@ def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit
     """Examine the run, and write its tables, figures and page."""
     settings, trace = audited.settings, audited.trace()
     tables = {name: audited.table(name) for name in ("tokens", "weights", "history", MOMENTS) if audited.has(name)}
-    unit = "sentences" if settings.model.structure == "hierarchical" else "words"
+    unit = settings.model.unit
     examined = examine(tables, trace, seed=settings.training.seed, unit=unit, scope=_scope(settings, corpus))
     report = folder / "report.html"
     page = _compose(audited, trace, corpus, examined, advice, tables, report)
