@@ -25,13 +25,18 @@ def table_of(manifests: Iterable[tuple[str, Mapping[str, Any]]], *, timed: bool 
             "run": name,
             "digest": manifest["digest"],
             "corpus": manifest["corpus"],
-            **flatten(manifest["settings"]),
+            **{place: _cell(value) for place, value in flatten(manifest["settings"]).items()},
             **flatten_metrics(manifest["metrics"]),
             **({"seconds": manifest["seconds"], "version": manifest["version"]} if timed else {}),
         }
         for name, manifest in manifests
     ]
     return pd.DataFrame(rows)
+
+
+def _cell(value: Any) -> Any:
+    """A setting of several numbers as words: rows are told apart by it."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def flatten_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
