@@ -1,8 +1,8 @@
 """Claims of Jain & Wallace 2019 (J) and Wiegreffe & Pinter 2019 (W) about attention that is shuffled and replaced.
 
 Judged on tables with one row per test text and run: `agreement` (measure, tau), `permutation` (largest_weight,
-tvd_median), `adversary` (kind, jsd); and with one row per run: `runs` (weights, test_accuracy), `curve` (kind, tvd,
-jsd).
+tvd_median), `adversary` (kind, jsd); and with one row per run: `runs` and `diagnostic` (weights, test_accuracy) of a
+model and of one without context, `curve` (kind, tvd, jsd, jsd_per_text).
 """
 
 from functools import partial
@@ -148,7 +148,7 @@ CLAIMS = named(
         doubt="; that is too close to a loss of two points to call.",
     ),
     W2=Claim(
-        table="runs",
+        table="diagnostic",
         sides=("seeds",),
         span=DIFFERENCES,
         silence=_RUNS,
