@@ -19,11 +19,14 @@ from heedful.training.loop import limited_threads
 
 MEASURED = ("gradient", "leave_one_out", "full_gradient", "input_gradient", "integrated_size")
 TEXTS = 500
-"""So many test texts are drawn for agreement: each is read again without each of its words."""
+WORDS = 10_000_000
+"""So many test texts are drawn for agreement, and so many words read again at most: each text without each of its words,
+and there are fewer of long ones."""
 
 
 def _agreement(run: Run, corpus: Corpus) -> pd.DataFrame:
-    drawn = min(TEXTS, len(corpus.test))
+    squares = float((corpus.test.lengths.double() ** 2).mean())
+    drawn = max(1, min(TEXTS, len(corpus.test), int(WORDS / squares)))
     with limited_threads(run.settings.training.threads):
         return agreement_table(
             run.model(), corpus.test, measures=MEASURED, sample=drawn, seed=run.settings.training.seed
@@ -34,7 +37,9 @@ def measures(selection: Selection) -> dict[str, Measure]:
     """Of the runs (`runs`), of attention beside other measures (`agreement`), of shuffles and of adversaries."""
     made: dict[str, Callable[[Material], pd.DataFrame]] = {
         "runs": lambda material: material.below_each_other(lambda _, run: common.run_row(run)),
-        "agreement": lambda material: material.kept("comparing attention", _agreement, ["agreement", *MEASURED, TEXTS]),
+        "agreement": lambda material: material.kept(
+            "comparing attention", _agreement, ["agreement", *MEASURED, TEXTS, WORDS]
+        ),
         "permutation": lambda material: material.of_traces(permutation_test),
         "adversary": lambda material: material.of_traces(adversaries),
     }
