@@ -20,8 +20,8 @@ from heedful.training.loop import limited_threads
 MEASURED = ("gradient", "leave_one_out", "full_gradient", "input_gradient", "integrated_size")
 TEXTS = 500
 WORDS = 10_000_000
-"""So many test texts are drawn for agreement, and so many words read again at most: each text without each of its words,
-and there are fewer of long ones."""
+"""So many test texts are drawn for agreement, fewer if they are long: each is read again without each of its words, and
+that many words at most are read."""
 
 
 def _agreement(run: Run, corpus: Corpus) -> pd.DataFrame:
