@@ -112,7 +112,7 @@ class _Curve:
         def measure(run: Run, _corpus: Corpus) -> pd.DataFrame:
             return adversarial_attention(run.trace(), bound)[["jsd", "tvd"]]
 
-        alone = replace(self.material, runs=[pair])
+        alone = replace(self.material, runs=[pair], watch=None)
         return alone.kept("attacking single texts", measure, ["adversarial attention", bound])[["jsd", "tvd"]]
 
     def of_corpora(self) -> Iterator[dict[str, object]]:
