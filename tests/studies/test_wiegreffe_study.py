@@ -207,7 +207,7 @@ def test_the_command_gives_verdicts_tables_figures_and_a_page(made: tuple[Path, 
     assert all(row["value"] is not None for row in said["verdicts"])
     assert said["failed"] == said["missing_figures"] == []
     assert set(said["figures"]) == {"curve", "seeds"}
-    for name in ("uniform", "diagnostic", "curve", "seeds", "diagnostic-as-printed", "verdicts"):
+    for name in ("uniform", "diagnostic", "curve", "points", "seeds", "diagnostic-as-printed", "verdicts"):
         assert all((folder / "study" / "tables" / f"{name}.{kind}").is_file() for kind in ("csv", "parquet", "tex"))
     assert (folder / "study" / "study.html").read_text(encoding="utf-8").count("<svg") == 2
 

@@ -82,7 +82,7 @@ TABLES = (
     ),
     Table(
         name="curve",
-        files={"curve": ("curve", tables.curve_summary)},
+        files={"curve": ("curve", tables.curve_summary), "points": ("curve", common.as_it_is)},
         cells=tables.curve_in_words,
         title="How far attention may move, and what it costs",
         note="Mean TVD of outputs and mean JSD of attention (at most log 2 = .69) from the base, over test texts and "
