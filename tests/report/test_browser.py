@@ -51,7 +51,7 @@ def test_the_answer_and_the_verdicts_come_first(browser: webdriver.Chrome) -> No
     headings = [heading.text for heading in browser.find_elements(By.TAG_NAME, "h2")]
     assert headings[:2] == ["Is the model worth explaining?", "Across the corpus: the words"]
     assert browser.find_element(By.CLASS_NAME, "answer").text
-    assert len(browser.find_elements(By.CSS_SELECTOR, "#answer .verdict")) == 2
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#answer .verdict")) == 3
     claims = [claim.text.split()[0] for claim in browser.find_elements(By.CSS_SELECTOR, "#verdicts .claim")]
     assert claims == ["C1", "C2", "C2b", "C8", "C8b", "C8c"]
 
@@ -87,7 +87,7 @@ def test_nothing_but_the_file_is_loaded(browser: webdriver.Chrome) -> None:
 
 def test_figures_are_drawn(browser: webdriver.Chrome) -> None:
     drawings = browser.find_elements(By.CSS_SELECTOR, "figure svg")
-    assert len(drawings) == 6
+    assert len(drawings) == 8
     assert all(drawing.size["width"] > 200 and drawing.size["height"] > 100 for drawing in drawings)
     glyphs = browser.execute_script(
         "return [...document.querySelectorAll('figure svg use')].filter(use => use.getBBox().width > 0).length"

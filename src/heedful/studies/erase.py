@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from heedful.analysis.erasure import minimum_flips, verify_flip
+from heedful.analysis.flips import in_front
 from heedful.analysis.quality import by_ranking, flip_summary, fraction_distribution, ranking_quality
 from heedful.pipeline import Run
 from heedful.probes.reading import MODES, flips_by_level
