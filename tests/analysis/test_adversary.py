@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from heedful.analysis.adversary import adversarial_attention
+from heedful.analysis.adversary import adversarial_attention, told_elsewhere
 from heedful.analysis.permutation import permutation_test, searched_attention, weight_divergence
 from heedful.errors import InputError
 from heedful.traces import Trace
@@ -198,6 +198,33 @@ def test_every_instance_may_have_a_least_weight_of_its_own(made: Callable[[], Tr
     apart = pd.concat(alone, ignore_index=True).assign(instance=range(len(trace)))
     pd.testing.assert_frame_equal(table, apart)
     assert (table["support"] < table["units"]).any()
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 6])
+def test_whether_there_are_other_weights_is_told_without_them(count: int) -> None:
+    """Of few units and many classes there are mostly none."""
+    trace = classes(count, count, instances=60, longest=9)
+    for top in (1, 2):
+        table = adversarial_attention(trace, without_top=top)
+        expected = table["jsd"].notna().tolist()
+        assert table["tvd"].max() <= 1e-9
+        assert told_elsewhere(trace, top).tolist() == expected
+        assert 0 < sum(expected) < 60
+
+
+def test_whether_there_are_other_weights_by_hand() -> None:
+    """Half of (2, 0, 0) and (0, 0, 0) is what half of (1, 0, 0) and these says; nothing else says (0, 3, 0)."""
+    trace = Trace.from_arrays(
+        offsets=[0, 3, 6],
+        attention_weights=[0.5, 0.25, 0.25, 0.5, 0.25, 0.25],
+        polarity_scores=[[1, 0, 0], [2, 0, 0], [0, 0, 0], [0, 3, 0], [1, 0, 0], [0, 0, 0]],
+        bias=[0, 0, 0],
+    )
+    assert told_elsewhere(trace).tolist() == [True, False]
+    for epsilon in (0.0, 0.01):
+        table = adversarial_attention(trace, epsilon, without_top=1)
+        assert table["jsd"].notna().tolist() == [True, False]
+    assert told_elsewhere(trace, 3).tolist() == [False, False]
 
 
 @settings(max_examples=30, deadline=None)

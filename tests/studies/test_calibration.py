@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.analysis.adversary import adversarial_attention
 from heedful.analysis.separation import matched_separation
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS
@@ -39,6 +40,8 @@ FEW = [
         ("corpus only", "50:50"),
         ("decision only", "3 even"),
         ("found in part", "50:50"),
+        ("only one", "3 even"),
+        ("redundant", "50:50"),
     )
 ]
 
@@ -49,9 +52,17 @@ def found() -> Calibration:
 
 
 def test_the_answer_is_never_wrong_on_a_few_clear_worlds(found: Calibration) -> None:
-    assert len(found.answers) == 2 * len(FEW)
+    assert len(found.answers) == 3 * len(FEW)
     assert wrong(found.answers).to_dict("records") == []
     assert (found.answers["answer"] == "not shown").mean() <= 0.1
+
+
+def test_the_third_question_is_no_where_one_unit_decides_and_yes_where_several_do(found: Calibration) -> None:
+    story = found.answers[found.answers["question"] == "story"].set_index("kind")
+    assert story.loc[["only one", "redundant"], "truth"].tolist() == ["no", "yes"]
+    assert story.loc[["only one", "redundant"], "answer"].tolist() == ["no", "yes"]
+    assert story.loc["only one", "number"] < 0.02
+    assert story.loc["redundant", "number"] > 0.98
 
 
 def test_every_claim_behind_the_answer_is_judged_in_every_world(found: Calibration) -> None:
@@ -70,13 +81,13 @@ def test_what_is_measured_on_test_texts_is_near_the_population(found: Calibratio
 def test_cases_do_not_depend_on_the_number_of_processes(found: Calibration) -> None:
     trained = World(kind="one word", classes="90:10", length="short", texts=200, seed=1)
     again, alone = calibrate([FEW[0], trained], workers=2), calibrate([trained], workers=1)
-    pd.testing.assert_frame_equal(again.answers.iloc[:2], found.answers.iloc[:2])
+    pd.testing.assert_frame_equal(again.answers.iloc[:3], found.answers.iloc[:3])
     pd.testing.assert_frame_equal(again.claims.iloc[: len(BEHIND)], found.claims.iloc[: len(BEHIND)])
     pd.testing.assert_frame_equal(again.claims.iloc[len(BEHIND) :].reset_index(drop=True), alone.claims)
 
 
 def test_an_answer_that_always_says_yes_has_every_wrong_yes_counted(found: Calibration) -> None:
-    some = found.answers[found.answers["kind"].isin(["blind", "corpus only"])]
+    some = found.answers[found.answers["kind"].isin(["blind", "corpus only"]) & (found.answers["question"] != "story")]
     table = confusion(some.assign(answer="yes"), "question")
     assert table[["question", "not_yes", "wrong_yes", "wrong_no"]].to_numpy().tolist() == [
         ["corpus", 1, 1, 0],
@@ -96,6 +107,9 @@ def test_the_population_has_the_planted_words_and_fresh_texts() -> None:
     assert whole.numbers["C2b"].sides[0] <= len(polar)
     assert whole.numbers["M1"].value == pytest.approx(case.whole.trace.accuracy() - 0.5, abs=0.01)
     assert whole.resting > 0.95
+    trace = case.whole.trace
+    assert whole.numbers["J3b"].value == adversarial_attention(trace, without_top=1)["jsd"].notna().mean()
+    assert whole.numbers["J3b"].count == len(trace) == 5000
 
 
 def numbers(**values: float) -> Population:
@@ -118,6 +132,14 @@ def test_the_truth_of_a_question_is_planted_or_that_of_its_weakest_claim() -> No
     assert question_truth("corpus", None, numbers(C8c=0.6)) == RightAnswer(truth="no", number=0.6)
     assert question_truth("decision", 0.9, numbers(S13=0.1)) == RightAnswer(truth="yes", number=0.9)
     assert question_truth("decision", 0.72, numbers()) == RightAnswer(truth="no", number=0.72, near=True)
+
+
+def test_the_third_question_has_the_truth_of_its_claim_and_is_moot_only_where_nothing_was_learned() -> None:
+    assert question_truth("story", None, numbers(J3b=0.8)) == RightAnswer(truth="yes", number=0.8)
+    assert question_truth("story", None, numbers(J3b=0.47)) == RightAnswer(truth="no", number=0.47, near=True)
+    assert not question_truth("story", None, replace(numbers(J3b=0.8), resting=0.1)).moot
+    assert question_truth("story", None, numbers(M1=0.0)).moot
+    assert question_truth("story", "not shown", numbers()).moot
 
 
 def test_where_words_push_at_random_a_yes_is_wrong_and_silence_right() -> None:
@@ -169,7 +191,7 @@ def test_the_command_prints_saves_and_leaves_the_trained_worlds_out(
     def judged(wanted: Sequence[World], *, workers: int | None, watch: Callable[[int, int], None]) -> Calibration:
         assert ({world.texts for world in wanted}, {world.seed for world in wanted}, workers) == ({200}, {3}, 1)
         watch(len(wanted), len(wanted))
-        return Calibration(answers=found.answers[2:4], claims=found.claims[len(BEHIND) : 2 * len(BEHIND)])
+        return Calibration(answers=found.answers[3:6], claims=found.claims[len(BEHIND) : 2 * len(BEHIND)])
 
     monkeypatch.setattr(judging, "calibrate", judged)
     chosen = ("--no-trained", "--workers", 1, "--texts", 200, "--seeds", 1, "--first-seed", 3)
@@ -180,4 +202,4 @@ def test_the_command_prints_saves_and_leaves_the_trained_worlds_out(
     saved = pd.read_parquet(tmp_path / "confusion-of-claims.parquet")
     assert saved["claim"].tolist() == list(BEHIND)
     shown = call("calibrate", *chosen, "--json").json
-    assert [row["answer"] for row in shown["cases"]] == ["no", "no"]
+    assert [(row["question"], row["answer"]) for row in shown["cases"][:2]] == [("corpus", "no"), ("decision", "no")]

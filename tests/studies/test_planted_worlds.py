@@ -70,6 +70,23 @@ def test_where_it_is_found_in_part_the_share_of_texts_is_the_planted_one() -> No
     assert case.whole.trace.accuracy() > 0.99
 
 
+@pytest.mark.parametrize("classes", ["70:30", "6 skewed"])
+def test_where_one_unit_decides_no_other_speaks_for_its_class_and_where_several_do_they_say_the_same(
+    classes: str,
+) -> None:
+    one = planted("only one", classes).whole.trace
+    assert one.labels is not None
+    own = one.polarity_scores.gather(1, one.labels[one.segments][:, None])
+    speaking = (own[:, 0] > one.polarity_scores.median(1).values).numpy()
+    assert np.bincount(one.segments.numpy(), speaking).tolist() == [1] * len(one)
+    assert speaking[most_attended(one).index].mean() > 0.95
+    several = planted("redundant", classes).whole.trace
+    said = several.to_frame().groupby("instance")["contribution"].nlargest(3).groupby(level=0).min()
+    assert (said > 0).mean() > 0.98
+    for trace in (one, several):
+        assert trace.accuracy() > 0.98
+
+
 def test_of_an_unsound_world_so_many_words_push_to_their_class_as_were_not_turned() -> None:
     tokens = planted("unsound").whole.tables["tokens"]
     polar = tokens[~tokens["group"].isin(["neutral", "none"])]
@@ -131,7 +148,7 @@ def test_the_same_seed_plants_the_same_world() -> None:
 
 def test_there_are_enough_worlds_of_every_kind() -> None:
     listed, grown = worlds(), trained_worlds()
-    assert len(listed) == len(set(listed)) == 864
+    assert len(listed) == len(set(listed)) == 1056
     assert len(grown) == len(set(grown)) == 192
     assert {world.kind for world in listed} == set(PLANTED)
     assert {world.kind for world in grown} == set(TRAINED)

@@ -27,6 +27,9 @@ PerRow = Float[np.ndarray, " rows"]
 NOTHING = 1e-11
 """Shares below it are rounding."""
 
+UNMET = 1e-9
+"""Equations of size one that miss by more are not met."""
+
 MOST_STEPS = 200
 
 
@@ -71,8 +74,10 @@ class Polytope:
         return largest
 
     def scaled(self) -> "Polytope":
-        """With rows of size one: the same shares."""
-        size = np.maximum(np.abs(self.differences).max(1), np.finfo(np.float64).tiny)
+        """With rows of size one: the same shares. What units do not say at all may still be asked of them."""
+        asked = np.abs(np.where(np.isfinite([self.low, self.high]), [self.low, self.high], 0.0)).max(0)
+        size = np.maximum(np.abs(self.differences).max(1), 1e-12 * asked)
+        size = np.where(size > 0, size, 1.0)
         rows = {"differences": self.differences / size[:, None], "low": self.low / size, "high": self.high / size}
         return Polytope(weights=self.weights, floor=self.floor, room=self.room, **rows)
 
@@ -92,7 +97,7 @@ def least_overlap(polytope: Polytope, most_vertices: int) -> tuple[Vertex | None
     if (polytope.low == polytope.high).all():
         equations = Equations.of(polytope, polytope.low)
         if comb(polytope.weights.size, equations.rank) <= most_vertices:
-            best = equations.all_vertices()
+            best = equations.all_vertices() if equations.solvable else None
             return best, -np.inf if best is None else best.cost
     return _bounded(polytope)
 
@@ -104,14 +109,17 @@ class Equations:
     polytope: Polytope
     matrix: Float[np.ndarray, "rank units"]
     target: Float[np.ndarray, " rank"]
+    solvable: bool
+    """Whether any γ meets them, be it negative: fewer units than classes may say nothing of the kind."""
 
     @classmethod
     def of(cls, polytope: Polytope, values: Float[np.ndarray, " rows"]) -> "Equations":
         """Σ γ = 1 and D γ = values."""
         matrix = np.vstack([np.ones(polytope.weights.size), polytope.differences])
         turn, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
-        rows = turn[:, sizes > 1e-12 * sizes[0]].T
-        return cls(polytope=polytope, matrix=rows @ matrix, target=rows @ np.concatenate([[1.0], values]))
+        rows, wanted = turn[:, sizes > 1e-12 * sizes[0]].T, np.concatenate([[1.0], values])
+        apart = float(np.linalg.norm(wanted - rows.T @ (rows @ wanted)))
+        return cls(polytope=polytope, matrix=rows @ matrix, target=rows @ wanted, solvable=apart <= UNMET)
 
     @property
     def rank(self) -> int:

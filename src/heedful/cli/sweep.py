@@ -212,9 +212,9 @@ def calibrate(
 ) -> None:
     """Judge worlds as an audit does, and count where the answer, or a claim behind it, is not the truth.
 
-    Planted attention of nine kinds, right, wrong and in between; two to ten classes, balanced to 95:5; short and long
-    texts; words in bursts or not, with or without a bias; 200, 2,000 and 20,000 texts. And models that are trained on
-    noise, on copies of noise, on words of their classes, and on one word of each class.
+    Planted attention of eleven kinds, right, wrong and in between, needed for the output or not; two to ten classes,
+    balanced to 95:5; short and long texts; words in bursts or not, with or without a bias; 200, 2,000 and 20,000 texts.
+    And models that are trained on noise, on copies of noise, on words of their classes, and on one word of each class.
     """
     from heedful.report.exports import save_table
     from heedful.studies.calibration import worlds

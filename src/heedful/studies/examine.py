@@ -22,7 +22,7 @@ from heedful.claims.scores import LEARNED, has_learned, outcomes
 from heedful.notebook import counted
 from heedful.report.page import PageTable, Section
 from heedful.report.terminal import printable
-from heedful.studies.attack import AttackedAttention, attack_attention
+from heedful.studies.attack import KINDS, SHUFFLES, AttackedAttention, Kind, attack_attention
 from heedful.studies.measures import MINIMUM, InWords, in_words, per_cent, two_digits
 from heedful.traces import Trace
 
@@ -193,17 +193,24 @@ class Examination:
 
 
 def examine(
-    tables: Mapping[str, pd.DataFrame], trace: Trace, *, seed: int = 0, unit: str = "words", scope: str = ""
+    tables: Mapping[str, pd.DataFrame],
+    trace: Trace,
+    *,
+    seed: int = 0,
+    unit: str = "words",
+    scope: str = "",
+    kinds: Mapping[str, Kind] = KINDS,
+    shuffles: int = SHUFFLES,
 ) -> Examination:
     """Judge `tokens` and, where there are any, `weights`, erase and replace the attention of the trace, and answer.
 
     With labels in the trace it is asked first whether the model has learned anything. `scope` says what the answer is
-    of, `unit` what has the weights.
+    of, `unit` what has the weights; `kinds` of other weights are looked for, and weights are shuffled so often.
     """
     worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
     words = judge(tuple(name for name in ON_WORDS if CLAIMS[name].table in tables), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
-    attacked = attack_attention(trace, seed=seed, unit=unit)
+    attacked = attack_attention(trace, seed=seed, unit=unit, kinds=kinds, shuffles=shuffles)
     answered = answer(
         [*worth, *words, *erased.verdicts, *attacked.verdicts],
         unit=unit,

@@ -1,6 +1,7 @@
 """The audit's answer in worlds whose truth is known, and how often the answer, or a claim behind it, is not the truth.
 
-The truth of a claim is its own number in the population: on so many fresh texts that chance is next to nothing. A yes
+The truth of a claim is its own number in the population: on so many fresh texts that chance is next to nothing. That
+another attention could tell another story is what claim J3b says, and its truth that of the claim. A yes
 is wrong where the truth is not yes, a no where it is not no. "Not shown" is held against the answer where the truth is
 clear: not near a line, and about something that there is.
 """
@@ -16,25 +17,32 @@ import numpy as np
 import pandas as pd
 import torch
 
+from heedful.analysis.adversary import told_elsewhere
 from heedful.analysis.flips import measure
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS, Decision
-from heedful.claims.answer import CHANCE, FEWEST_DECISIONS, LEADS, SCORES, SOUND, TEXTS
+from heedful.claims.answer import CHANCE, FEWEST_DECISIONS, LEADS, OTHERWISE, SCORES, SOUND, TEXTS
+from heedful.claims.manipulation import ELSEWHERE
 from heedful.claims.scores import LEARNED, outcomes
+from heedful.studies.attack import KINDS
 from heedful.studies.calibration.planted import grow, plant
 from heedful.studies.calibration.worlds import TRAINED, Evidence, Planted, World
 from heedful.studies.examine import examine
 from heedful.sweep.loop import cores
+from heedful.traces import Trace
 
 Rows = list[dict[str, Any]]
 
-ASKED: Mapping[str, tuple[str, ...]] = {"corpus": (SOUND, SCORES, TEXTS), "decision": (CHANCE, LEADS)}
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "corpus": (SOUND, SCORES, TEXTS), "decision": (CHANCE, LEADS), "story": (OTHERWISE,),
+}  # fmt: skip
 """The claims that each question rests on."""
 
-BEHIND = (LEARNED, *ASKED["corpus"], *ASKED["decision"])
+BEHIND = (LEARNED, *ASKED["corpus"], *ASKED["decision"], *ASKED["story"])
 """The claims that the answer rests on."""
 
 ERASED = ("attention", "random")  # the rankings that these claims read
+REPLACED = {ELSEWHERE: KINDS[ELSEWHERE]}  # and the kind of other weights
 NEAR = 0.05  # so near a line the truth hangs on chance
 
 
@@ -104,14 +112,14 @@ def judge_world(world: World) -> tuple[Rows, Rows]:
     """What the audit says to each question and claim in one world, beside the truth."""
     torch.set_num_threads(1)
     case = grow(world) if world.kind in TRAINED else plant(world)
-    seen = examine(case.seen.tables, case.seen.trace, seed=world.seed)
+    seen = examine(case.seen.tables, case.seen.trace, seed=world.seed, kinds=REPLACED, shuffles=1)
     whole, named = population(case.whole), asdict(world)
     questions = [
         {**named, "question": name, **asdict(question_truth(name, planted, whole))}
         | {"answer": seen.answer.question(name).decision}
         for name, planted in case.planted.items()
     ]
-    verdicts = {verdict.claim: verdict for verdict in (*seen.worth, *seen.words, *seen.erased.verdicts)}
+    verdicts = {verdict.claim: verdict for verdict in seen.verdicts}
     claims = [
         {**named, "claim": name, **asdict(right), "line": CLAIMS[name].threshold}
         | {end: getattr(verdicts[name].estimate, end, None) for end in ("value", "low", "high")}
@@ -124,11 +132,22 @@ def judge_world(world: World) -> tuple[Rows, Rows]:
 
 def population(whole: Evidence) -> Population:
     """The numbers of the claims on fresh texts and planted groups."""
-    tables = {**whole.tables, **measure(whole.trace, rankings=ERASED), "outcomes": outcomes(whole.trace)}
+    tables = {
+        **whole.tables,
+        **measure(whole.trace, rankings=ERASED),
+        "adversary": _elsewhere(whole.trace),
+        "outcomes": outcomes(whole.trace),
+    }
     estimates = {name: CLAIMS[name].estimate(tables[CLAIMS[name].table]) for name in BEHIND}
     numbers = {name: each for name, each in estimates.items() if each is not None and each.known}
     count = numbers[LEADS].count if LEADS in numbers else 0
     return Population(numbers=numbers, resting=count / len(whole.trace))
+
+
+def _elsewhere(trace: Trace) -> pd.DataFrame:
+    """For which texts there are other weights; how far away they lie is not looked for."""
+    jsd = np.where(told_elsewhere(trace), 0.0, np.nan)
+    return pd.DataFrame({"kind": ELSEWHERE, "units": trace.lengths.numpy(), "jsd": jsd})
 
 
 def claim_truth(claim: str, whole: Population) -> RightAnswer | None:
@@ -162,6 +181,8 @@ def _moot(question: str, whole: Population) -> bool:
         return True
     if question == "decision":
         return whole.resting < FEWEST_DECISIONS + NEAR
+    if question == "story":
+        return False
     return not all(whole.enough(claim) for claim in ASKED[question])
 
 

@@ -12,10 +12,12 @@ corpus only    words that push get more attention, but in every text it goes to 
 decision only  words alone get attention for no reason, but in every text it goes to neutral words that decide it;
 graded         as informative, from hardly to fully;
 found in part  as decision only, but a share of the texts has its attention on other units than the few that decide;
-unsound        as informative, but a share of the class words pushes towards another class than its own.
+unsound        as informative, but a share of the class words pushes towards another class than its own;
+only one       one unit of a text decides it and has the attention; no other pushes towards its class;
+redundant      several units that say the same decide a text and have the attention.
 
-Corpus only, decision only and found in part are worlds of models that read a word in its context. In other worlds a
-model is trained, and examined as an audit examines a run:
+Corpus only, decision only, found in part, only one and redundant are worlds of models that read a word in its context.
+In other worlds a model is trained, and examined as an audit examines a run:
 
 noise     labels have nothing to do with the texts: there is nothing to explain;
 copies    the same, and every text is there five times;
@@ -66,11 +68,16 @@ TRUTHS: Mapping[str, Mapping[str, Decision]] = {
     "corpus only": {"corpus": "yes", "decision": "no"},
     "decision only": {"corpus": "no", "decision": "yes"},
     "found in part": {"corpus": "no"},
+    "only one": {"corpus": "no", "decision": "yes"},
+    "redundant": {"corpus": "no", "decision": "yes"},
 }
-"""What is planted of a question: whether attention points at the words that decide, and finds what decided a text."""
+"""What is planted of a question: whether attention points at the words that decide, and finds what decided a text.
+
+Whether another attention could tell another story, the population shows."""
 
 RISES: Mapping[str, float] = {
-    "misleading": -1.0, "blind": 0.0, "frequency": 0.0, "decision only": 0.0, "found in part": 0.0,
+    "misleading": -1.0, "blind": 0.0, "frequency": 0.0, "decision only": 0.0, "found in part": 0.0, "only one": 0.0,
+    "redundant": 0.0,
 }  # fmt: skip
 """How the attention of a word alone follows what it pushes; in all other kinds it rises."""
 
@@ -221,12 +228,34 @@ def _in_part(model: Model, texts: Texts, alone: Scores, rng: np.random.Generator
     return alone[0] + model.gap * ((deciders & found) | (decoys & ~found)), polarity
 
 
+def _only_one(model: Model, texts: Texts, alone: Scores, rng: np.random.Generator) -> Scores:
+    """One unit decides and is looked at; every other says less for the class of the text than for any other class."""
+    deciders, owners = _drawn(texts, rng) == 0, texts.labels[texts.segments]
+    polarity, rows = alone[1] * FAINT, np.arange(len(owners))
+    polarity[rows, owners] = polarity.min(1)
+    polarity[deciders, owners[deciders]] += np.exp(model.gap) * _decisive(int(deciders.sum()), rng)
+    return alone[0] + model.gap * deciders, polarity
+
+
+def _redundant(model: Model, texts: Texts, alone: Scores, rng: np.random.Generator) -> Scores:
+    """Three units of a text say the same, which decides it, and are looked at."""
+    deciders, owners = _drawn(texts, rng) < PIVOTS, texts.labels[texts.segments]
+    polarity = np.where(deciders[:, None], 0.0, alone[1] * FAINT)
+    polarity[deciders, owners[deciders]] = _decisive(len(texts.labels), rng)[texts.segments[deciders]]
+    return alone[0] + model.gap * deciders, polarity
+
+
+def _drawn(texts: Texts, rng: np.random.Generator) -> Ints:
+    """The units of every text numbered in an order that is drawn."""
+    drawn = np.empty(len(texts.segments), dtype=np.int64)
+    drawn[np.lexsort((rng.random(len(texts.segments)), texts.segments))] = texts.places
+    return drawn
+
+
 def _apart(texts: Texts, rng: np.random.Generator) -> tuple[Marks, Marks]:
     """In every text some units by their position, and as many others."""
-    segments = texts.segments
-    drawn = np.empty(len(segments), dtype=np.int64)
-    drawn[np.lexsort((rng.random(len(segments)), segments))] = texts.places
-    counts = rng.integers(1, PIVOTS + 1, len(texts.labels))[segments]
+    drawn = _drawn(texts, rng)
+    counts = rng.integers(1, PIVOTS + 1, len(texts.labels))[texts.segments]
     return drawn < counts, (drawn >= counts) & (drawn < 2 * counts)
 
 
@@ -239,12 +268,14 @@ _CONTEXTS: Mapping[str, Callable[[Model, Texts, Scores, np.random.Generator], Sc
     "corpus only": _spectators,
     "decision only": _pivots,
     "found in part": _in_part,
+    "only one": _only_one,
+    "redundant": _redundant,
 }
 
 
 def _known(model: Model, trace: Trace) -> dict[str, Planted]:
     """What is known of the questions; that of single decisions is not asked where nothing but its own claims tells."""
-    known: dict[str, Planted] = {"corpus": None, **TRUTHS.get(model.world.kind, {})}
+    known: dict[str, Planted] = {"corpus": None, **TRUTHS.get(model.world.kind, {}), "story": None}
     if model.world.kind == "found in part":
         known["decision"] = model.found
     if model.world.kind == "graded":
@@ -311,8 +342,8 @@ def _labelled(world: World, count: int, rng: np.random.Generator) -> Labelled:
 
 def _known_of_texts(world: World, whole: Trace) -> dict[str, Planted]:
     if world.kind in UNRELATED:
-        return {"corpus": "not shown", "decision": "not shown"}
-    return {"corpus": None, "decision": found_share(whole) if world.kind == "one word" else None}
+        return {"corpus": "not shown", "decision": "not shown", "story": "not shown"}
+    return {"corpus": None, "decision": found_share(whole) if world.kind == "one word" else None, "story": None}
 
 
 def found_share(whole: Trace) -> float:

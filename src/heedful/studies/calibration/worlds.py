@@ -25,16 +25,20 @@ Ints = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 Groups = NDArray[np.object_]
 
-PLANTED = (
+ON_WORDS = (
     "informative", "blind", "misleading", "corpus only", "decision only", "graded", "found in part", "unsound",
     "frequency",
 )  # fmt: skip
+STORIES = ("only one", "redundant")
+
+PLANTED = (*ON_WORDS, *STORIES)
 """Kinds of worlds whose attention is planted (`heedful.studies.calibration.planted`)."""
 
 TRAINED = ("noise", "copies", "words", "one word")
 """Kinds of worlds in which a model is trained (there as well)."""
 
-KINDS = (*PLANTED, *TRAINED)
+KINDS = (*ON_WORDS, *TRAINED, *STORIES)
+"""In an order that the chance of a world hangs on: new kinds come last."""
 
 LENGTHS: Mapping[str, float] = {"short": 14.0, "long": 120.0}
 """Median words of a text; one in six is half as long again, or two thirds as long."""
