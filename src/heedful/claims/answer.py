@@ -235,8 +235,8 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
         "no": "for most texts no weights give exactly the same output without the most attended unit",
     },
     FAR_AWAY: {
-        "yes": "attention far from the model's own keeps it within .05",
-        "no": "no attention far from the model's own keeps it within .05",
+        "yes": "for most of them attention far from the model's own keeps it within .05",
+        "no": "for most of them no attention far from the model's own keeps it within .05",
     },
 }
 """What is said of each claim; of one that is not shown, whether what it would be if it were is not shown."""

@@ -101,7 +101,8 @@ def _print_sweep(done: "Sweep", stem: Path, as_json: bool) -> None:
 
 def reproduce(
     paper: Annotated[
-        str | None, typer.Argument(help="The study of a paper: sun2020 or serrano2019; --list shows what they have.")
+        str | None,
+        typer.Argument(help="The study of a paper, such as jain2019; --list shows all of them and what they have."),
     ] = None,
     tables: Annotated[
         list[str] | None, typer.Option("--table", help="Only this table, by its number or name; may be repeated.")

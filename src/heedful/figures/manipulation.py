@@ -119,7 +119,7 @@ def divergence_curves(curve: pd.DataFrame, datasets: Mapping[str, str]) -> Canva
     for axis, (dataset, name) in zip(axes, datasets.items(), strict=True):
         rows = curve[curve["dataset"] == dataset]
         for kind, (colour, marker, _) in POINTS.items():
-            some = rows[rows["kind"] == kind].sort_values("tvd")
+            some = rows[rows["kind"] == kind].sort_values(["strength", "tvd"] if "strength" in rows else "tvd")
             if len(some):
                 line = "-" if len(some) > 1 and kind not in {"seeds", "uniform"} else ""
                 axis.plot(some["tvd"], some["jsd"], color=colour, marker=marker, markersize=5, linestyle=line)
