@@ -218,19 +218,19 @@ EACH_TEXT = (
             "yes",
             "yes",
             "For most texts other weights give exactly the same output without the most attended unit and "
-            "attention far from the model's own keeps it within .05.",
+            "for most of them attention far from the model's own keeps it within .05.",
         ),
         (
             "no",
             "yes",
-            "For most texts no weights give exactly the same output without the most attended unit, but attention "
-            "far from the model's own keeps it within .05.",
+            "For most texts no weights give exactly the same output without the most attended unit, but for most "
+            "of them attention far from the model's own keeps it within .05.",
         ),
         (
             "not shown",
             "no",
             "Whether for most texts other weights give exactly the same output without the most attended unit is not "
-            "shown, but no attention far from the model's own keeps it within .05.",
+            "shown, but for most of them no attention far from the model's own keeps it within .05.",
         ),
     ],
 )
