@@ -18,13 +18,13 @@ def grown(kind: str) -> Case:
 def test_from_noise_nothing_is_learned() -> None:
     whole = population(grown("noise").whole)
     assert whole.numbers["M1"].value == pytest.approx(0, abs=0.03)
-    assert grown("noise").planted == {"corpus": "not shown", "decision": "not shown"}
+    assert grown("noise").planted == dict.fromkeys(("corpus", "decision", "story"), "not shown")
 
 
 def test_copies_of_noise_are_five_of_each_text_and_nothing_is_learned() -> None:
     case = grown("copies")
     assert int(case.seen.trace.distinct.sum()) * 5 == len(case.seen.trace)
-    assert case.planted == {"corpus": "not shown", "decision": "not shown"}
+    assert case.planted == dict.fromkeys(("corpus", "decision", "story"), "not shown")
 
 
 def test_from_words_the_model_learns_their_classes() -> None:
