@@ -95,7 +95,7 @@ CLAIMS = named(
     ),
     J2=Claim(
         table="permutation",
-        sides=("texts with peaked attention",),
+        sides=("texts where attention is peaked",),
         silence=f"There are too few texts to tell: {FEWEST} are needed one unit of which has half of the attention.",
         statement="For many texts with peaked attention, shuffling it barely moves the output.",
         statistic=f"share of median TVD ≤ {BARELY:g} among texts with a weight of {PEAKED:g} or more",

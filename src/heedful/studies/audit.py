@@ -41,6 +41,7 @@ from heedful.tracing import unit_spans, word_weights
 from heedful.training.events import Observer
 
 STRONGEST = 12
+MOST_NAMED = 4  # units that share another attention, by name
 
 BY_CLASS, WITHOUT_GROUPS = ("push-and-attention", "scores-by-rank"), ("learning-curves",)
 """Figures with a panel for each class; and those that show no groups of tokens."""
@@ -444,10 +445,13 @@ def _pair_words(trace: Trace, number: int, other: Float[Tensor, " units"], rule:
     place = trace.instance(number)
     names, own = trace.units[place], trace.attention_weights[place]
     top = int(own.argmax())
-    others = [f"“{brief(names[unit])}” ({float(other[unit]):.2f})" for unit in other.nonzero().squeeze(1).tolist()]
+    order = other.argsort(descending=True, stable=True)[: int((other > 0).sum())].tolist()
+    said = [f"“{brief(names[unit])}” ({float(other[unit]):.2f})" for unit in order]
+    few = said if len(said) <= MOST_NAMED else [*said[: MOST_NAMED - 1], f"{len(said) - MOST_NAMED + 1} more"]
+    where = " and ".join(filter(None, [", ".join(few[:-1]), few[-1]]))
     return (
         f"For example ({rule}), attention is most on “{brief(names[top])}” ({float(own[top]):.2f}); all of it on "
-        f"{' and '.join(others)} gives the same output."
+        f"{where} gives the same output."
     )
 
 
