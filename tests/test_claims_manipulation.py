@@ -126,6 +126,14 @@ def test_shares_of_texts_have_wilsons_interval(claim: str, share: float) -> None
     assert of(claim, CASES[claim][0]).counts.startswith("100 texts")
 
 
+def test_what_is_not_ruled_out_does_not_refute() -> None:
+    """With three classes or more 20 of 100 texts are shown to have attention far away, and 70 may have."""
+    (case,) = CASES["J3"][1].values()
+    open_ones = {"adversary": case.assign(jsd_upper=[FAR] * 70 + [0.1] * (len(case) - 70))}
+    assert bounds("J3", open_ones) == pytest.approx((0.2, wilson(0.2, 100)[0], wilson(0.7, 100)[1]), abs=1e-6)
+    assert (of("J3", CASES["J3"][1]).decision, of("J3", open_ones).decision) == ("no", "not shown")
+
+
 def test_of_gradient_and_leaving_out_the_weaker_counts() -> None:
     """.8 of leave-one-out and .9 of the gradient; with two there are two chances to fall below the line (97.5 %)."""
     low, high = wilson(0.8, 100)[0], wilson(0.8, 100, 2.241403)[1]

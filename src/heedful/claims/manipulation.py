@@ -5,6 +5,7 @@ tvd_median), `adversary` (kind, jsd); and with one row per run: `runs` and `diag
 model and of one without context, `curve` (kind, tvd, jsd, jsd_per_text).
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -56,9 +57,19 @@ def barely_moved(run: pd.DataFrame, level: float) -> Estimate | None:
 
 
 def far_away(run: pd.DataFrame, level: float) -> Estimate | None:
-    """The share of texts for which attention far away gives the same output, within ε."""
-    found = run.loc[(run["kind"] == WITHIN) & (run["units"] > 1), "jsd"]
-    return share(int((found >= FAR).sum()), len(found), level=level) if len(found) >= FEWEST else too_few(len(found))
+    """The share of texts for which attention far away gives the same output, within ε.
+
+    With three classes or more the farthest may lie farther than what was found: the interval reaches up to that of the
+    texts for which it is not ruled out (`jsd_upper`).
+    """
+    found = run[(run["kind"] == WITHIN) & (run["units"] > 1)]
+    if len(found) < FEWEST:
+        return too_few(len(found))
+    least, most = (
+        share(int((found[column] >= FAR).sum()), len(found), level=level)
+        for column in ("jsd", "jsd_upper" if "jsd_upper" in found else "jsd")
+    )
+    return replace(least, high=most.high)
 
 
 def told_otherwise(run: pd.DataFrame, level: float) -> Estimate | None:

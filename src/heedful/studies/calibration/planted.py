@@ -275,12 +275,12 @@ _CONTEXTS: Mapping[str, Callable[[Model, Texts, Scores, np.random.Generator], Sc
 
 def _known(model: Model, trace: Trace) -> dict[str, Planted]:
     """What is known of the questions; that of single decisions is not asked where nothing but its own claims tells."""
-    known: dict[str, Planted] = {"corpus": None, **TRUTHS.get(model.world.kind, {}), "story": None}
+    known: dict[str, Planted] = {"corpus": None, **TRUTHS.get(model.world.kind, {})}
     if model.world.kind == "found in part":
         known["decision"] = model.found
     if model.world.kind == "graded":
         known["decision"] = attended_share(trace)
-    return known
+    return {**known, "story": None}
 
 
 def attended_share(trace: Trace) -> float:
