@@ -1,13 +1,17 @@
 """The answer: every combination of verdicts has its sentences, and only verdicts that exist speak."""
 
+import io
 from dataclasses import replace
 from itertools import product
 
 import pytest
+from rich.console import Console
 
 from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS, Decision, Verdict
 from heedful.claims.answer import answer
+from heedful.report.page import Page
+from heedful.report.terminal import print_page
 from tests.verdicts import verdict
 
 DECISIONS: tuple[Decision, ...] = ("yes", "no", "not shown")
@@ -265,6 +269,17 @@ def test_a_decision_is_justified_by_weights_that_explain_it_and_that_nothing_can
 ) -> None:
     use = answer(verdicts(**{**ALL_YES, "S13": decision}, J3b=story, J3="yes")).uses[2]
     assert (use.purpose, use.decision, use.words) == ("justify a decision", may, words)
+
+
+@pytest.mark.parametrize(("story", "favours"), [("yes", "no"), ("no", "yes"), ("not shown", "not shown")])
+def test_another_story_speaks_against_attention(story: Decision, favours: Decision) -> None:
+    found = answer(verdicts(**ALL_YES, J3b=story))
+    assert [question.for_attention for question in found.questions] == ["yes", "yes", favours]
+    screen = Console(record=True, width=200, file=io.StringIO(), force_terminal=True)
+    print_page(Page(title="", headline="", answer=found, sections=[]), screen)
+    (line,) = [line for line in screen.export_text(styles=True).splitlines() if line.startswith("Could another")]
+    colour = {"yes": "32", "no": "31", "not shown": "33"}[favours]
+    assert line.endswith(f"\x1b[{colour}m{story}\x1b[0m")
 
 
 def test_of_a_model_that_learned_nothing_no_other_story_is_told() -> None:

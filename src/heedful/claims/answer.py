@@ -20,6 +20,7 @@ Known = Mapping[str, Decision]
 SOUND, SCORES, TEXTS = "C1", "C2b", "C8c"
 CHANCE, LEADS, ALL_TEXTS = "S6b", "S13", "S4"
 OTHERWISE, FAR_AWAY = "J3b", "J3"
+STORY = "story"
 GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
 """The claims that another ranking is the better guide, and what it is called."""
 
@@ -38,6 +39,12 @@ class Question:
     decision: Decision
     words: str
     rests_on: tuple[str, ...]
+
+    @property
+    def for_attention(self) -> Decision:
+        """The decision as it speaks for attention: another story that could be told speaks against it."""
+        turned: Mapping[Decision, Decision] = {"yes": "no", "no": "yes", "not shown": "not shown"}
+        return turned[self.decision] if self.name == STORY else self.decision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +179,7 @@ def _story(known: Known, drawn: str) -> Question:
     rests_on = tuple(name for name in (OTHERWISE, FAR_AWAY) if name in known)
     said = [_joined(rests_on, known), drawn, _EACH if rests_on else ""]
     return Question(
-        name="story",
+        name=STORY,
         question="Could another attention tell another story with the same output?",
         decision=known.get(OTHERWISE, "not shown"),
         words=" ".join(filter(None, said)),

@@ -325,7 +325,7 @@ CLAIMS = named(
         statement="Near a minimum and at moderate λ, B and C have the sign of the token's group and E and F are "
         "positive for polarity tokens; at large λ the term A is small.",
         statistic="weakest of the right-signed shares of B, C, E, F and of the part of the polarity rate that is not A",
-        threshold=0.9,  # the line of C1, which these terms are to explain
+        threshold=0.9,  # made data are clean: more is asked than of C1, whose signs these terms are to explain
         estimate=mean_of_runs(_weakest_term, SHARES),
         found="has the right sign, or size, in {only}{:.0%} of the cases",
         yes="The terms of the gradient flow act as derived: even the weakest {found}.",
@@ -349,7 +349,7 @@ CLAIMS = named(
         statement="With noise (Data II) polarity scores keep their signs and attention scores still single out "
         "polarity tokens.",
         statistic="weaker of the right-signed share of polar tokens and the AUC of attention, polar against neutral",
-        threshold=0.9,  # the line of C1; made data are clean enough to ask the same of attention
+        threshold=0.9,  # made data are clean: more is asked than of C1, and the same of attention
         estimate=mean_of_runs(_noisy_pattern, SHARES),
         found="holds for {only}{:.0%} of the words",
         yes="Noise leaves the pattern intact: the weaker of signs and attention still {found}.",

@@ -25,6 +25,7 @@ from heedful.cli.options import (
 
 if TYPE_CHECKING:
     from heedful.config import RunSettings
+    from heedful.pipeline import Run
     from heedful.report.page import Page
 
 
@@ -148,7 +149,8 @@ def erase(
         from heedful.cli.text_views import print_erased
         from heedful.studies.explain import erase_text
 
-        erased = erase_text(find_run(run, store).model(), _given(text), inputs=inputs, seed=seed or 0)
+        found = find_run(run, store)
+        erased = erase_text(found.model(), _given(text), inputs=inputs, seed=_drawn(seed, found))
         if as_json:
             print_json(erased.summary())
         else:
@@ -213,11 +215,12 @@ def attack(
         )
         return
     found = find_run(run, store)
+    drawn = _drawn(seed, found)
     if text is None:
-        drawn, unit = found.settings.training.seed if seed is None else seed, found.settings.model.unit
+        unit = found.settings.model.unit
         _show(attack_trace(found.trace(), seed=drawn, shuffles=shuffles, asked=asked, unit=unit), out, "", as_json)
         return
-    attacked = attack_text(found.model(), _given(text), asked=asked, shuffles=shuffles, seed=seed or 0)
+    attacked = attack_text(found.model(), _given(text), asked=asked, shuffles=shuffles, seed=drawn)
     if as_json:
         print_json(attacked.summary())
     else:
@@ -245,7 +248,12 @@ def _erase_trace(name: str | None, store: Path, file: Path | None, seed: int | N
     if name is None:
         return erase_trace(Trace.load(file or Path()), seed=seed or 0)
     run = find_run(name, store)
-    return erase_trace(run.trace(), seed=run.settings.training.seed if seed is None else seed)
+    return erase_trace(run.trace(), seed=_drawn(seed, run))
+
+
+def _drawn(seed: int | None, run: "Run") -> int:
+    """The seed that is given, or else the run's."""
+    return run.settings.training.seed if seed is None else seed
 
 
 def _show(page: "Page", out: Path | None, ending: str, as_json: bool) -> None:

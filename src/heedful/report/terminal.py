@@ -50,7 +50,7 @@ def _print_answer(screen: Console, answer: Answer) -> None:
     screen.print(Text(answer.headline, "bold"))
     for question in answer.questions:
         rests = Text(f" ({', '.join(question.rests_on)})" if question.rests_on else "", "dim")
-        screen.print(Text(f"\n{question.question} ") + _mark(question.decision))
+        screen.print(Text(f"\n{question.question} ") + _mark(question.decision, favours=question.for_attention))
         print_below(screen, Text(""), Text(question.words) + rests)
     screen.print(Text("\nMay you use attention to"))
     for use in answer.uses:
@@ -112,6 +112,6 @@ def grid(table: pd.DataFrame) -> Table:
     return shown
 
 
-def _mark(decision: Decision, width: int = 0) -> Text:
-    """Yes, no or not shown, in its colour."""
-    return Text(f"{decision:{width}}", COLOURS[decision])
+def _mark(decision: Decision, width: int = 0, favours: Decision | None = None) -> Text:
+    """Yes, no or not shown, in its colour, or in that of what it favours."""
+    return Text(f"{decision:{width}}", COLOURS[favours or decision])

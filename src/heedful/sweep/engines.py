@@ -42,7 +42,7 @@ CORPORA_AT_ONCE = 4  # mapped corpora that a worker keeps open; each costs its v
 
 def _environment() -> dict[str, str]:
     """What decides where named corpora lie; a worker on another machine has its own environment."""
-    return {name: str(Path(os.environ[name]).absolute()) for name in ("HEEDFUL_DATA",) if name in os.environ}
+    return {name: str(Path(os.environ[name]).absolute()) for name in ("HEEDFUL_DATA",) if os.environ.get(name)}
 
 
 class Job(Settings):
