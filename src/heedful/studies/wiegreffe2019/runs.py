@@ -46,7 +46,7 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
 GUIDE = 0.01
 """λ of the adversary whose weights the diagnostic model is given where a claim compares: its attention is far away."""
 
-STRENGTHS = (0.001, GUIDE, 0.1)
+STRENGTHS = (0.001, GUIDE)
 MORE_STRENGTHS: Mapping[str, Sequence[float]] = {"sst": (0.0005, 0.001, 0.003, GUIDE, 0.1)}
 """λ of the adversaries, of data sets that have others."""
 
