@@ -19,7 +19,7 @@ from heedful.training.loop import limited_threads
 
 MEASURED = ("gradient", "leave_one_out", "full_gradient", "input_gradient", "integrated_size")
 TEXTS = 500
-WORDS = 10_000_000
+WORDS = 3_000_000
 """So many test texts are drawn for agreement, fewer if they are long: each is read again without each of its words, and
 that many words at most are read."""
 
