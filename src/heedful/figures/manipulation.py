@@ -178,7 +178,9 @@ def both_attentions(words: pd.DataFrame) -> Canvas:
     looks = style.group_looks(groups)
     canvas, axes = style.panels(2, width=4.8, height=4.0, share_y=True)
     bottom, top = float(words["attention"].min()) - 2, float(words[["attention", "other"]].to_numpy().max()) + 1
-    for axis, column, title in zip(axes, ("attention", "other"), ("The model's own", "Another"), strict=True):
+    for axis, column, title in zip(
+        axes, ("attention", "other"), ("The model's own", "Another, the same outputs"), strict=True
+    ):
         rows = words.assign(attention=words[column].clip(bottom, top))
         for group in groups:
             some = rows[rows["group"] == group]

@@ -52,6 +52,22 @@ PAIR_WORDS: InWords = {
     "order": ("order", str),
 }
 
+PINNED = 1.0
+"""A score is pinned down if it can move by less: a factor of e in the weight."""
+
+WORD_WORDS: InWords = {
+    "word": ("token", str),
+    "times": ("count", "{:,}".format),
+    "score": ("attention", two_digits),
+    "smallest": ("low", two_digits),
+    "largest": ("high", two_digits),
+}
+RANGE_NOTE = (
+    "The smallest and the largest attention score that a word could have in an attention that keeps all outputs, where "
+    "all words that are frequent enough may change theirs with it: −inf where it could do without attention, – where "
+    "nothing is proved."
+)
+
 PICTURE = Figure(
     name="one-attention",
     title="Another attention for the whole corpus",
@@ -132,6 +148,24 @@ def determined_words(
     )  # fmt: skip
     known = claimed_groups(tokens).iloc[table["number"]].reset_index(drop=True)
     return table.assign(group=known["group"], polarity=pushes(known))
+
+
+def determined_sections(
+    model: Classifier, corpus: Corpus, tokens: pd.DataFrame, *, seed: int = 0, watch: Watch | None = None
+) -> list[Section]:
+    """What one attention for the whole corpus could do, and between which values the scores of some words may lie."""
+    first = one_attention(model, corpus, tokens, seed=seed).section()
+    if not has_word_scores(model):
+        return [first]
+    found = determined_words(model, corpus, tokens, words=SHOWN, seed=seed, watch=watch)
+    lead = (
+        f"Of {counted(len(found), 'word')} drawn by the seed the outputs of the training texts, within {EPSILON:g}, "
+        f"pin down {int((found['width'] < PINNED).sum())}: their largest score is less than {PINNED:g} above the "
+        "smallest."
+    )
+    table = PageTable(name="determined", cells=in_words(found, WORD_WORDS), data=found)
+    title = "Between which values attention scores may lie"
+    return [first, Section(name="determined", title=title, lead=lead, tables=[table], note=RANGE_NOTE)]
 
 
 def has_word_scores(model: Classifier) -> bool:
