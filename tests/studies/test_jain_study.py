@@ -181,7 +181,7 @@ def test_figures_have_a_panel_for_each_model() -> None:
         "permutation": rows.assign(largest_weight=rng.random(len(rows)), tvd_median=rng.random(len(rows))),
         "adversary": rows.assign(kind="same", jsd=0.6 * rng.random(len(rows))),
         "determined": rows.assign(
-            within=0.05, token="a", group="neutral", polarity=rng.normal(size=len(rows)), attention=0.0, low=-1, high=1
+            within=0.05, token="a", group="neutral", polarity=rng.normal(size=len(rows)), score=0.0, low=-1, high=1
         ),
     }
     for name in made_tables:

@@ -216,8 +216,9 @@ def _words(found: ReversedOrders, texts: int) -> str:
     pairs = found.pairs
     if pairs.empty:
         return "There is no pair of a word of a class and one as frequent that all classes use alike."
+    held = int(pairs["held"].sum())
     return (
         f"One attention with the outputs of {counted(texts, 'training text')} within {EPSILON:g} reverses the order of "
-        f"{int(pairs['reversed'].sum()):,} of {counted(len(pairs), 'pair')} of words; of {int(pairs['held'].sum()):,} "
-        "it is proven that none does."
+        f"{int(pairs['reversed'].sum()):,} of {counted(len(pairs), 'pair')} of words"
+        + (f"; that no attention reverses it is proven of {held:,}." if held else ".")
     )

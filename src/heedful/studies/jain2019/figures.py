@@ -66,7 +66,9 @@ FIGURES = (
         "determined",
         "How far outputs determine attention scores",
         "determined",
-        lambda rows, grid: manipulation.determined_scores(rows[rows["within"] == rows["within"].max()], grid),
+        lambda rows, grid: manipulation.determined_scores(
+            rows[rows["within"] == rows["within"].max()].assign(attention=rows["score"]), grid
+        ),
         "For words drawn among those that occur ten times or more: between which values the attention score may lie "
         "while no output of a training text moves by more than .05, by what the word pushes. Dots are the model's own "
         "scores, lines to the edge have no bound.",
