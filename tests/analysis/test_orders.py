@@ -71,7 +71,7 @@ def _possible(rows: np.ndarray, attention: np.ndarray, free: Sequence[int], firs
     above = np.zeros(len(free))
     above[list(free).index(first)], above[list(free).index(second)] = 1.0, -1.0
     answer = linprog(above, A_ub=-rows[:, free], b_ub=constant, bounds=(0, 1e6), method="highs-ds")
-    return bool(answer.status == 0 and answer.fun < -1e-9)
+    return answer.status == 0 and answer.x is not None and bool(above @ answer.x < -1e-9)
 
 
 WORDS = 12

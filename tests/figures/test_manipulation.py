@@ -191,7 +191,7 @@ def test_beside_the_models_scores_stand_those_of_another_attention() -> None:
         }
     )
     figure = both_attentions(table)
-    shown = [[part.get_offsets()[0].tolist() for part in axis.collections] for axis in figure.axes]  # type: ignore[index]
+    shown = [[np.asarray(part.get_offsets())[0].tolist() for part in axis.collections] for axis in figure.axes]
     assert shown == [[[0.5, -2.0], [-3.0, 1.0]], [[0.5, 0.0], [-3.0, -4.0]]]  # what is too small to matter is below
 
 

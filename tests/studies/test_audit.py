@@ -450,7 +450,7 @@ def test_an_audit_says_what_one_attention_for_the_whole_corpus_could_do(examined
     assert [picture.name for picture in section.pictures] == ["one-attention"]
     drawn = PICTURE.draw(again.tables)
     assert [axis.get_title(loc="left") for axis in drawn.axes] == ["The model's own", "Another, the same outputs"]
-    points = [sum(len(part.get_offsets()) for part in axis.collections) for axis in drawn.axes]
+    points = [sum(len(np.asarray(part.get_offsets())) for part in axis.collections) for axis in drawn.axes]
     assert points == [len(again.tables["one-attention"])] * 2 == [2 * len(pairs)] * 2
 
 

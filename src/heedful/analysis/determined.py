@@ -2,8 +2,8 @@
 
 One attention score per token, for all texts; polarity stays. The scores that keep every output within a tolerance ε are
 those of `heedful.analysis.same_outputs`, and the extreme ones of a token are two linear programs, solved by HiGHS. A
-narrow interval means that the outputs pin this token's attention down, a wide one that it could be anything. Whether
-the order of two tokens is pinned down is a single program.
+narrow interval means that the outputs pin this token's attention down, a wide one that it could be anything. What one
+attention can do to the order of many pairs of tokens at once is in `heedful.analysis.orders`.
 
 **Scale.** A common factor of all weights changes no output. Tokens below a minimum count keep their weights, and so
 set the scale: an interval is what a token's score could be while those of rare tokens stay. With rare tokens free
