@@ -156,12 +156,12 @@ def test_words_stand_by_what_they_push_with_what_the_outputs_allow() -> None:
     table = pd.DataFrame(
         {
             **ONE,
-            "token": ["bad", "the", "unknown"],
-            "group": ["negative", "neutral", "neutral"],
-            "polarity": [-3.0, 0.5, 0.0],
-            "attention": [1.0, -2.0, np.nan],
-            "low": [0.5, -np.inf, 0.0],
-            "high": [1.5, -1.0, 1.0],
+            "token": ["bad", "the", "unknown", "road"],
+            "group": ["negative", "neutral", "neutral", "none"],
+            "polarity": [-3.0, 0.5, 0.0, 1.0],
+            "attention": [1.0, -2.0, np.nan, 0.0],
+            "low": [0.5, -np.inf, 0.0, np.nan],
+            "high": [1.5, -1.0, 1.0, 1.0],
         }
     )
     figure = determined_scores(table, GRID)
@@ -172,12 +172,13 @@ def test_words_stand_by_what_they_push_with_what_the_outputs_allow() -> None:
         if isinstance(lines, LineCollection)
         for segment in lines.get_segments()
     ]
-    assert sorted(stretches) == [(-3.0, 0.5, -3.0, 1.5), (0.5, -3.0, 0.5, -1.0)]  # to the lower edge of the picture
+    held, without_bound, unproved = (-3.0, 0.5, -3.0, 1.5), (0.5, -3.0, 0.5, -1.0), (1.0, 0.0, 1.0, 1.0)
+    assert sorted(stretches) == [held, without_bound, unproved]  # to the lower edge; from its own score up
     assert axis.get_ylim() == (-3.0, 2.5)
-    assert {"bad", "2 words; without a lower bound 1, without an upper one 0"} == {
+    assert {"bad", "3 words; without a lower bound 1, without an upper one 0"} == {
         text.get_text() for text in axis.texts
     }
-    assert legend(figure) == ["neutral", "negative"]
+    assert legend(figure) == ["none", "neutral", "negative"]
 
 
 def test_beside_the_models_scores_stand_those_of_another_attention() -> None:

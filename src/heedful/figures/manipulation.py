@@ -145,7 +145,7 @@ def determined_scores(determined: pd.DataFrame, grid: Grid) -> Canvas:
     Lines without a bound run to the edge. Words have a group and a polarity score.
     """
     shown = in_grid(determined, grid).dropna(subset=["attention"])
-    groups = shown_groups(shown)
+    groups = [*(["none"] if (shown["group"] == "none").any() else []), *shown_groups(shown)]
     looks = style.group_looks(groups)
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
