@@ -250,6 +250,23 @@ def test_whether_another_story_can_be_told_is_what_leaving_the_most_attended_uni
     assert drawn.words == f"{words} Of 9 texts 3 count. {EACH_TEXT}"
 
 
+@pytest.mark.parametrize("whole", DECISIONS)
+def test_what_one_attention_for_the_whole_corpus_could_do_is_said_beside_and_decides_nothing(whole: Decision) -> None:
+    alone = answer(verdicts(J3b="no", J3="no")).question("story")
+    found = answer(verdicts(J3b="no", J3="no", J4=whole)).question("story")
+    assert (found.decision, found.rests_on) == ("no", ("J3b", "J3", "J4"))
+    begin, _, end = found.words.partition("weights of its own. ")
+    assert alone.words.startswith(begin)
+    assert "another question" not in found.words
+    assert end.startswith(
+        {
+            "yes": "One attention for the whole corpus could tell another story, too: ",
+            "no": "One attention for the whole corpus could not: ",
+            "not shown": "Whether one attention for the whole corpus could put most ",
+        }[whole]
+    )
+
+
 @pytest.mark.parametrize(
     ("decision", "story", "may", "words"),
     [

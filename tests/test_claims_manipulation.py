@@ -41,6 +41,12 @@ def adversary(kind: str, values: Sequence[float]) -> Tables:
     return {"adversary": pd.concat([some, alone, other], ignore_index=True)}
 
 
+def orders(*, reversed_ones: int, held: int, of: int = 100) -> Tables:
+    """So many pairs of words that one attention reverses, and so many of the others that none does."""
+    marks = [number < reversed_ones for number in range(of)], [number >= of - held for number in range(of)]
+    return {"orders": pd.DataFrame({"instance": range(of), "reversed": marks[0], "held": marks[1]})}
+
+
 def runs(first: str, second: str, accuracies: Sequence[tuple[float, float]], table: str = "runs") -> Tables:
     """Test accuracies of runs with two kinds of weights, a pair for each seed."""
     rows = [
@@ -73,6 +79,7 @@ CASES: dict[str, tuple[Tables, ...]] = {
     "J2": (permutation(still=50), permutation(still=5), permutation(still=27)),
     "J3": tuple(adversary("within", [FAR] * far + [FAR - 0.01] * (100 - far)) for far in (80, 20, 52)),
     "J3b": tuple(adversary("without top", [0.1] * there + [math.nan] * (100 - there)) for there in (80, 20, 52)),
+    "J4": tuple(orders(reversed_ones=some, held=held) for some, held in ((80, 0), (10, 75), (40, 10))),
     "W1": (
         runs("uniform", "learned", [(0.805, 0.81), (0.806, 0.81), (0.804, 0.81)]),
         runs("uniform", "learned", [(0.705, 0.81), (0.706, 0.81), (0.704, 0.81)]),
@@ -132,6 +139,17 @@ def test_what_is_not_ruled_out_does_not_refute() -> None:
     open_ones = {"adversary": case.assign(jsd_upper=[FAR] * 70 + [0.1] * (len(case) - 70))}
     assert bounds("J3", open_ones) == pytest.approx((0.2, wilson(0.2, 100)[0], wilson(0.7, 100)[1]), abs=1e-6)
     assert (of("J3", CASES["J3"][1]).decision, of("J3", open_ones).decision) == ("no", "not shown")
+
+
+def test_another_attention_may_reverse_all_pairs_that_are_not_held() -> None:
+    assert bounds("J4", CASES["J4"][2]) == pytest.approx((0.4, wilson(0.4, 100)[0], wilson(0.9, 100)[1]), abs=1e-6)
+    assert of("J4", CASES["J4"][1]).words == (
+        "The outputs of the whole corpus hold attention: with the outputs of all texts within .05, one attention "
+        "reverses the order of only 10.0% of the pairs of a word of a class and one that all classes use alike, and "
+        "none reverses most."
+    )
+    few = of("J4", orders(reversed_ones=9, held=0, of=FEWEST - 1))
+    assert (few.decision, few.words.endswith("There are 9 pairs of words.")) == ("not shown", True)
 
 
 def test_of_gradient_and_leaving_out_the_weaker_counts() -> None:

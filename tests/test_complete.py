@@ -12,6 +12,7 @@ from heedful.attention.normalisers import NORMALISERS
 from heedful.claims import CLAIMS
 from heedful.models.layers import ATTENTIONS, ENCODERS
 from heedful.studies import audit
+from heedful.studies.one_attention import PICTURE
 from heedful.studies.study import STUDIES, find_study
 
 REGISTRIES: Mapping[str, Collection[str]] = {
@@ -23,7 +24,7 @@ REGISTRIES: Mapping[str, Collection[str]] = {
     "study": STUDIES,
     "figure": [
         *(f"{study} {figure.name}" for study in STUDIES for figure in find_study(study).figures),
-        *(f"audit {figure.name}" for figure in (*audit.FIGURES, audit.OVER_TIME, *audit.MANIPULATED)),
+        *(f"audit {figure.name}" for figure in (*audit.FIGURES, audit.OVER_TIME, *audit.MANIPULATED, PICTURE)),
     ],
 }
 TESTS = Path(__file__).parent

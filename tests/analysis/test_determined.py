@@ -9,8 +9,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from heedful.analysis.determined import allowed_rises, determined_attention, extreme_trace
+from heedful.analysis.determined import determined_attention, extreme_trace
 from heedful.analysis.programs import LeastRatio
+from heedful.analysis.same_outputs import allowed_rises
 from heedful.errors import InputError
 from heedful.models.classifier import Classifier
 from heedful.text.corpus import Corpus

@@ -16,6 +16,7 @@ from heedful.figures.manipulation import (
     BINS,
     adversary_histograms,
     agreement_histograms,
+    both_attentions,
     determined_scores,
     divergence_curves,
     permutation_violins,
@@ -150,29 +151,49 @@ def test_curves_run_from_little_change_of_the_output_to_much_and_single_points_s
     ]  # fmt: skip
 
 
-def test_words_stand_by_their_score_with_what_the_outputs_allow() -> None:
+def test_words_stand_by_what_they_push_with_what_the_outputs_allow() -> None:
     """`the` may be anything below, `bad` is held between two numbers."""
     table = pd.DataFrame(
         {
-            "token": ["bad", "the", "unknown"],
-            "group": ["negative", "neutral", "neutral"],
-            "attention": [1.0, -2.0, np.nan],
-            "low": [0.5, -np.inf, 0.0],
-            "high": [1.5, -1.0, 1.0],
+            **ONE,
+            "token": ["bad", "the", "unknown", "road"],
+            "group": ["negative", "neutral", "neutral", "none"],
+            "polarity": [-3.0, 0.5, 0.0, 1.0],
+            "attention": [1.0, -2.0, np.nan, 0.0],
+            "low": [0.5, -np.inf, 0.0, np.nan],
+            "high": [1.5, -1.0, 1.0, 1.0],
         }
     )
-    figure = determined_scores(table, ["negative", "neutral"])
-    axis = figure.axes[0]
+    figure = determined_scores(table, GRID)
+    axis = panel(figure)
     stretches = [
         tuple(np.asarray(segment).ravel().tolist())
         for lines in axis.collections
         if isinstance(lines, LineCollection)
         for segment in lines.get_segments()
     ]
-    assert stretches == [(1.0, 0.5, 1.0, 1.5), (0.0, -3.0, 0.0, -1.0)]  # to the lower edge of the picture
+    held, without_bound, unproved = (-3.0, 0.5, -3.0, 1.5), (0.5, -3.0, 0.5, -1.0), (1.0, 0.0, 1.0, 1.0)
+    assert sorted(stretches) == [held, without_bound, unproved]  # to the lower edge; from its own score up
     assert axis.get_ylim() == (-3.0, 2.5)
-    assert {text.get_text() for text in axis.texts} == {"the", "bad"}
-    assert legend(figure) == ["negative", "neutral"]
+    assert {"bad", "3 words; without a lower bound 1, without an upper one 0"} == {
+        text.get_text() for text in axis.texts
+    }
+    assert legend(figure) == ["none", "neutral", "negative"]
+
+
+def test_beside_the_models_scores_stand_those_of_another_attention() -> None:
+    table = pd.DataFrame(
+        {
+            "token": ["bad", "the"],
+            "group": ["negative", "neutral"],
+            "polarity": [-3.0, 0.5],
+            "attention": [1.0, -2.0],
+            "other": [-30.0, 0.0],
+        }
+    )
+    figure = both_attentions(table)
+    shown = [[np.asarray(part.get_offsets())[0].tolist() for part in axis.collections] for axis in figure.axes]
+    assert shown == [[[0.5, -2.0], [-3.0, 1.0]], [[0.5, 0.0], [-3.0, -4.0]]]  # what is too small to matter is below
 
 
 def test_they_can_be_saved() -> None:

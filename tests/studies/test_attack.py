@@ -32,6 +32,7 @@ from heedful.studies.attack import (
     judged_rows,
     replaced_weights,
 )
+from heedful.studies.one_attention import determined_words, one_attention
 from heedful.text.corpus import Corpus
 from heedful.traces import Trace
 from tests.commands import Call
@@ -223,6 +224,25 @@ def test_the_command_on_a_run_prints_what_an_audit_does_and_saves_the_tables(
     assert saved["jsd"].tolist() == adversarial_attention(kept.trace(), 0.05)["jsd"].tolist()
     shuffled = pd.read_csv(tmp_path / "permutation.csv")
     assert shuffled["tvd_median"].tolist() == pytest.approx(permutation_test(kept.trace())["tvd_median"].tolist())
+
+
+def test_with_determined_the_command_asks_what_one_attention_for_the_whole_corpus_could_do(
+    kept: Run, small_corpus: Corpus, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heedful.pipeline.read_corpus", lambda _: small_corpus)
+    said = call("attack", kept.path, "--determined", "--json").json
+    assert [section["name"] for section in said["sections"]] == ["attack", "tables", "one-attention", "determined"]
+    found = one_attention(kept.model(), small_corpus, kept.table("tokens"))
+    assert said["verdicts"][-1]["claim"] == "J4"
+    assert said["verdicts"][-1]["value"] == found.tables["orders"]["reversed"].mean()
+    words = determined_words(kept.model(), small_corpus, kept.table("tokens"), words=12)
+    assert [row["token"] for row in said["tables"]["determined"]] == words["token"].tolist()
+    assert (words["low"] <= words["attention"]).all()
+    assert (words["attention"] <= words["high"]).all()
+    scores = kept.table("tokens").set_index("token")
+    assert words["polarity"].tolist() == scores["polarity"].loc[words["token"]].tolist()
+    refused = call("attack", "--trace", "x.parquet", "--determined").err
+    assert "give a RUN alone" in " ".join(refused.split())
 
 
 def test_the_command_on_a_trace_finds_what_is_asked_for(call: Call, tmp_path: Path) -> None:

@@ -18,18 +18,23 @@ from heedful.analysis.tokens import group_of_class
 from heedful.config import ModelSettings, RunSettings
 from heedful.errors import ConfigError
 from heedful.pipeline import Run, run
+from heedful.probes.scores import token_scores
 from heedful.report.exports import LATEX_ROWS, as_latex, save_table
 from heedful.report.terminal import interval_words, print_page
 from heedful.store import Store
 from heedful.studies import advice as advice_module
+from heedful.studies import one_attention as one_attention_module
 from heedful.studies.advice import in_words, scaling_claims, too_much
 from heedful.studies.attack import attack_trace
 from heedful.studies.audit import Audit, audit, class_naming, left_out_classes, strongest_in_words, strongest_tokens
 from heedful.studies.corpora import corpus_statistics
 from heedful.studies.erase import erase_trace
+from heedful.studies.one_attention import NO_SCORES, PICTURE, drawn_texts, has_word_scores, one_attention
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
+from heedful.training.loop import fit
 from tests.commands import Call
+from tests.covering import covers
 from tests.verdicts import verdict
 
 pytestmark = pytest.mark.xdist_group("audit")  # one worker makes what these tests share
@@ -429,7 +434,40 @@ def test_an_audit_shows_a_text_with_another_attention_and_attack_finds_the_same(
     )
     found = next(one for one in section.verdicts if one.claim == "J3b")
     assert found.estimate is not None
-    assert (story.decision, story.rests_on, found.estimate.value) == (found.decision, ("J3b", "J3"), share)
+    assert (story.decision, story.rests_on, found.estimate.value) == (found.decision, ("J3b", "J3", "J4"), share)
+
+
+@covers(figure=("audit one-attention",))
+def test_an_audit_says_what_one_attention_for_the_whole_corpus_could_do(examined: Audit, small_corpus: Corpus) -> None:
+    section, tokens = examined.page.section("one-attention"), examined.run.table("tokens")
+    again = one_attention(examined.run.model(), small_corpus, tokens, seed=examined.run.settings.training.seed)
+    pd.testing.assert_frame_equal(again.tables["orders"], examined.page.tables()["orders"])
+    (found,) = section.verdicts
+    pairs = again.tables["orders"]
+    assert found.estimate is not None
+    assert (found.claim, found.estimate.value, found.estimate.count) == ("J4", pairs["reversed"].mean(), len(pairs))
+    assert f"reverses the order of {pairs['reversed'].sum()} of {len(pairs)} pairs" in section.lead
+    assert [picture.name for picture in section.pictures] == ["one-attention"]
+    drawn = PICTURE.draw(again.tables)
+    assert [axis.get_title(loc="left") for axis in drawn.axes] == ["The model's own", "Another, the same outputs"]
+    points = [sum(len(np.asarray(part.get_offsets())) for part in axis.collections) for axis in drawn.axes]
+    assert points == [len(again.tables["one-attention"])] * 2 == [2 * len(pairs)] * 2
+
+
+def test_of_a_model_that_reads_neighbours_it_is_not_asked(small_corpus: Corpus) -> None:
+    model = fit(small_corpus, encoder="lstm", embedding_size=4, hidden_size=4, epochs=1, batch_size=200)
+    assert not has_word_scores(model)
+    section = one_attention(model, small_corpus, token_scores(model, small_corpus)).section()
+    assert (section.lead, section.verdicts, section.tables) == (NO_SCORES, (), ())
+
+
+def test_of_many_texts_some_are_drawn_by_the_seed(small_corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    train = small_corpus.train
+    assert drawn_texts(train, 2, 0) is train
+    monkeypatch.setattr(one_attention_module, "MOST_NUMBERS", 2 * 12 * 30 + 5)  # thirty texts of twelve words
+    some, other = drawn_texts(train, 2, 0), drawn_texts(train, 2, 1)
+    assert (len(some), set(some.texts) <= set(train.texts)) == (30, True)
+    assert some.texts == drawn_texts(train, 2, 0).texts != other.texts
 
 
 def test_the_table_of_advice_is_in_words() -> None:

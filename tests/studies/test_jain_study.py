@@ -101,6 +101,27 @@ def test_adversaries_are_counted_where_there_are_none_too() -> None:
     assert printed["without top"] == "0.40, 50%"
 
 
+def test_words_are_pinned_whose_score_moves_by_less_than_one() -> None:
+    rows = pd.DataFrame(
+        {
+            "dataset": "sst", "model": "average+dot", "within": 0.05, "low": [0.0, -np.inf, -1.0, np.nan],
+            "width": [0.9, np.inf, 2.0, np.nan], "status": ["proved", "proved", "proved", "low open"],
+        }
+    )  # fmt: skip
+    (row,) = tables.determined_table(rows).to_dict("records")
+    assert [row[name] for name in ("words", "pinned", "without", "median", "proved")] == [4, 0.25, 0.25, 2.0, 0.75]
+    (printed,) = tables.determined_as_printed(pd.DataFrame([row])).to_dict("records")
+    assert printed["ε = 0.05"] == "25% pinned, 25% without"
+
+
+def test_quickly_it_is_not_asked_what_outputs_determine() -> None:
+    wanted = want(STUDY, quick=True)
+    assert "determined" not in [figure.name for figure in wanted.figures]
+    assert STUDY.measures(wanted.selection)["determined"].trials == []
+    whole = STUDY.measures(STUDY.whole)["determined"].trials
+    assert {(trial.model, trial.settings.training.seed) for trial in whole} == {("average+tanh", 0), ("average+dot", 0)}
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """The study of two models on a file of a hundred texts, with vectors of a data folder."""
@@ -122,11 +143,11 @@ def test_the_command_gives_verdicts_tables_figures_and_a_page(made: tuple[Path, 
     folder, said = made
     assert [row["claim"] for row in said["verdicts"]] == ["J1", "J2", "J3", "J3b"]
     assert said["failed"] == said["missing_figures"] == []
-    assert set(said["figures"]) == {"agreement", "permutation", "adversary"}
-    for name in ("accuracy", "agreement", "permutation", "adversary", "agreement-as-printed", "verdicts"):
+    assert set(said["figures"]) == {"agreement", "permutation", "adversary", "determined"}
+    for name in ("accuracy", "agreement", "permutation", "adversary", "determined", "words", "verdicts"):
         assert all((folder / "study" / "tables" / f"{name}.{kind}").is_file() for kind in ("csv", "parquet", "tex"))
     page = (folder / "study" / "study.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
     assert "http://" not in page
     assert "https://" not in page
 
@@ -148,7 +169,7 @@ def test_the_tables_are_those_of_the_runs(made: tuple[Path, dict[str, Any]]) -> 
     assert agreement["tau"].between(-1, 1).all()
 
 
-@covers(figure=[f"jain2019 {name}" for name in ("agreement", "permutation", "adversary")])
+@covers(figure=[f"jain2019 {name}" for name in ("agreement", "permutation", "adversary", "determined")])
 def test_figures_have_a_panel_for_each_model() -> None:
     """Drawn from hand tables: what they show is tested in tests/figures/test_manipulation.py."""
     rng = np.random.default_rng(0)
@@ -159,6 +180,9 @@ def test_figures_have_a_panel_for_each_model() -> None:
         "agreement": rows.assign(measure="gradient", tau=rng.uniform(-1, 1, len(rows)), predicted="a"),
         "permutation": rows.assign(largest_weight=rng.random(len(rows)), tvd_median=rng.random(len(rows))),
         "adversary": rows.assign(kind="same", jsd=0.6 * rng.random(len(rows))),
+        "determined": rows.assign(
+            within=0.05, token="a", group="neutral", polarity=rng.normal(size=len(rows)), score=0.0, low=-1, high=1
+        ),
     }
     for name in made_tables:
         canvas = STUDY.figure(name).draw(made_tables)

@@ -1,4 +1,4 @@
-"""The least ratio of two coordinates over a polyhedral cone: a linear program, its solution, and what proves it."""
+"""Linear programs: the least ratio of two coordinates over a polyhedral cone, and what proves it; the least cost."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,8 +33,7 @@ class LeastRatio:
         size = self.inequalities.shape[1]
         bounds = np.column_stack([np.zeros(size), np.full(size, np.inf)])
         bounds[self.other] = 1.0
-        highs: Any = linprog  # scipy takes sparse matrices, its types do not say so
-        found: OptimizeResult = highs(
+        return _solved(
             np.eye(1, size, self.goal).ravel(),
             A_ub=-self.inequalities,
             b_ub=np.zeros(self.inequalities.shape[0]),
@@ -44,7 +43,6 @@ class LeastRatio:
             method=method,
             options={**OPTIONS, "time_limit": seconds},
         )
-        return found
 
     def proved(self, found: OptimizeResult) -> float:
         """A lower bound of the ratio, from the multipliers: with reduced costs r ≥ 0 it is r[other].
@@ -56,6 +54,17 @@ class LeastRatio:
         reduced[self.goal] += 1.0
         rest = np.delete(np.minimum(reduced, 0.0) * (found.x + 1.0), self.other)
         return float(reduced[self.other] + rest.sum())
+
+
+def least_cost(costs: Numbers, rows: sparse.csr_array, above: Numbers, bounds: Numbers) -> OptimizeResult:
+    """The least costs @ x where  rows @ x ≥ above  and x lies between its bounds, two columns; by interior points."""
+    return _solved(costs, A_ub=-rows, b_ub=-above, bounds=bounds, method=METHODS[0], options=OPTIONS)
+
+
+def _solved(*arguments: Any, **more: Any) -> OptimizeResult:
+    highs: Any = linprog  # scipy takes sparse matrices, its types do not say so
+    found: OptimizeResult = highs(*arguments, **more)
+    return found
 
 
 def scaled_rows(rows: sparse.csr_array) -> sparse.csr_array:

@@ -19,7 +19,7 @@ Known = Mapping[str, Decision]
 
 SOUND, SCORES, TEXTS = "C1", "C2b", "C8c"
 CHANCE, LEADS, ALL_TEXTS = "S6b", "S13", "S4"
-OTHERWISE, FAR_AWAY = "J3b", "J3"
+OTHERWISE, FAR_AWAY, ONE_FOR_ALL = "J3b", "J3", "J4"
 STORY = "story"
 GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
 """The claims that another ranking is the better guide, and what it is called."""
@@ -175,15 +175,16 @@ def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Questi
 
 
 def _story(known: Known, drawn: str) -> Question:
-    """Of each text by itself: for it alone other weights are looked for."""
+    """Of each text by itself, for which alone other weights are looked for; beside it what one attention could do."""
     rests_on = tuple(name for name in (OTHERWISE, FAR_AWAY) if name in known)
-    said = [_joined(rests_on, known), drawn, _EACH if rests_on else ""]
+    each = f"{_EACH}{_ONE_FOR_ALL[known[ONE_FOR_ALL]] if ONE_FOR_ALL in known else _ANOTHER}"
+    said = [_joined(rests_on, known), drawn, each if rests_on else ""]
     return Question(
         name=STORY,
         question="Could another attention tell another story with the same output?",
         decision=known.get(OTHERWISE, "not shown"),
         words=" ".join(filter(None, said)),
-        rests_on=rests_on,
+        rests_on=(*rests_on, *([ONE_FOR_ALL] if ONE_FOR_ALL in known else [])),
     )
 
 
@@ -248,10 +249,16 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
 }
 """What is said of each claim; of one that is not shown, whether what it would be if it were is not shown."""
 
-_EACH = (
-    "Each text is judged by itself, with weights of its own; what one attention for the whole corpus could do is "
-    "another question."
-)
+_EACH = "Each text is judged by itself, with weights of its own"
+_ANOTHER = "; what one attention for the whole corpus could do is another question."
+_ONE_FOR_ALL: Mapping[Decision, str] = {
+    "yes": ". One attention for the whole corpus could tell another story, too: with every output within .05 it puts "
+    "most of the words of a class below words that all classes use alike.",
+    "no": ". One attention for the whole corpus could not: none that keeps every output within .05 puts most of the "
+    "words of a class below words that all classes use alike.",
+    "not shown": ". Whether one attention for the whole corpus could put most of the words of a class below words that "
+    "all classes use alike, with every output within .05, is not shown.",
+}
 
 _RESTING = (
     "That is of {some:,} of {all:,} decisions: what is left flips only when everything is erased, or never, and rests "

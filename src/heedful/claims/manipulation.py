@@ -1,8 +1,8 @@
 """Claims of Jain & Wallace 2019 (J) and Wiegreffe & Pinter 2019 (W) about attention that is shuffled and replaced.
 
 Judged on tables with one row per test text and run: `agreement` (measure, tau), `permutation` (largest_weight,
-tvd_median), `adversary` (kind, jsd); and with one row per run: `runs` and `diagnostic` (weights, test_accuracy) of a
-model and of one without context, `curve` (kind, tvd, jsd, jsd_per_text).
+tvd_median), `adversary` (kind, jsd); one row per pair of words: `orders` (reversed, held); and one row per run: `runs`
+and `diagnostic` (weights, test_accuracy) of a model and of one without context, `curve` (kind, tvd, jsd, jsd_per_text).
 """
 
 from dataclasses import replace
@@ -78,6 +78,17 @@ def told_otherwise(run: pd.DataFrame, level: float) -> Estimate | None:
     return share(int(found.notna().sum()), len(found), level=level) if len(found) >= FEWEST else too_few(len(found))
 
 
+def order_reversed(run: pd.DataFrame, level: float) -> Estimate | None:
+    """The share of pairs of words whose order one attention for the whole corpus reverses, all at once.
+
+    Another might reverse more: the interval reaches up to that of the pairs whose order the outputs do not hold.
+    """
+    if len(run) < FEWEST:
+        return too_few(len(run))
+    least, most = (share(int(marks.sum()), len(run), level=level) for marks in (run["reversed"], ~run["held"]))
+    return replace(least, high=most.high)
+
+
 def _compared(rows: pd.DataFrame, first: str, second: str) -> Estimate | None:
     """Test accuracy of the runs with these attention weights minus that of those."""
     return accuracy_difference(*(rows[rows["weights"] == weights] for weights in (first, second)))
@@ -142,6 +153,23 @@ CLAIMS = named(
         yes="Another story can be told: {found}.",
         no="The most attended unit is needed: {found}.",
         doubt=close("half", "texts"),
+    ),
+    J4=Claim(
+        table="orders",
+        sides=("pairs of words",),
+        silence=f"There are too few words to tell: {FEWEST} pairs are needed, of a word of a class and one that all "
+        "classes use alike, about as frequent and with a smaller attention score. More training texts may help.",
+        statement="One attention for the whole corpus could put most words of a class below words that all classes use "
+        "alike, and keep every output.",
+        statistic="share of pairs of such words whose order one attention reverses, all at once, with the output of "
+        "every training text within .05",
+        threshold=0.5,
+        estimate=over_runs(order_reversed),
+        found="with the outputs of all texts within .05, one attention reverses the order of {only}{:.1%} of the pairs "
+        "of a word of a class and one that all classes use alike",
+        yes="The outputs of the whole corpus leave open which words are attended to: {found}.",
+        no="The outputs of the whole corpus hold attention: {found}, and none reverses most.",
+        doubt=close("half", "pairs"),
     ),
     W1=Claim(
         table="runs",

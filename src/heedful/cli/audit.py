@@ -155,7 +155,7 @@ def erase(
             print_json(erased.summary())
         else:
             print_erased(erased, everything=everything)
-    elif inputs is not None:
+    if inputs is not None:
         if text is not None or run is None or trace is not None:
             raise typer.BadParameter("--input needs a model to read again: give --run, with or without a TEXT")
         _show(_erase_inputs(run, store, inputs), out, f"-{inputs}", as_json)
@@ -183,6 +183,10 @@ def attack(
     without_top: Annotated[
         int | None, typer.Option("--without-top", help="So many most attended units get nothing; by default 0.")
     ] = None,
+    determined: Annotated[
+        bool,
+        typer.Option("--determined", help="Of a RUN also: what one attention for the whole corpus could do; minutes."),
+    ] = False,
     shuffles: Annotated[int, typer.Option(help="How often the weights of a text are dealt out anew.")] = 100,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Draws shuffles; default: the run's seed, 0 for a trace.")
@@ -195,7 +199,8 @@ def attack(
     """Find the attention farthest from the model's own that gives the same output, exactly, and shuffle the weights.
 
     With TEXT and --run, one text; with a RUN, its test split; with --trace, a trace of any model. Of many texts four
-    kinds of other weights are looked for, unless --epsilon, --floor or --without-top ask for one.
+    kinds of other weights are looked for, unless --epsilon, --floor or --without-top ask for one. With --determined it
+    is also asked how far the outputs of the training texts determine the attention scores of words.
     """
     if text is not None and run is None and trace is None:
         text, run = None, text
@@ -203,6 +208,8 @@ def attack(
         raise typer.BadParameter("give a TEXT with --run, or a RUN alone, or --trace alone")
     if text is not None and out is not None:
         raise typer.BadParameter("--out is for the tables of many texts; of one text --json prints everything")
+    if determined and (run is None or text is not None):
+        raise typer.BadParameter("--determined is of a model and its training texts: give a RUN alone")
     from heedful.cli.text_views import print_attacked
     from heedful.studies.attack import Kind, attack_text, attack_trace
     from heedful.traces import Trace
@@ -218,13 +225,28 @@ def attack(
     drawn = _drawn(seed, found)
     if text is None:
         unit = found.settings.model.unit
-        _show(attack_trace(found.trace(), seed=drawn, shuffles=shuffles, asked=asked, unit=unit), out, "", as_json)
+        page = attack_trace(found.trace(), seed=drawn, shuffles=shuffles, asked=asked, unit=unit)
+        _show(_with_determined(page, found, drawn) if determined else page, out, "", as_json)
         return
     attacked = attack_text(found.model(), _given(text), asked=asked, shuffles=shuffles, seed=drawn)
     if as_json:
         print_json(attacked.summary())
     else:
         print_attacked(attacked, everything=everything)
+
+
+def _with_determined(page: "Page", run: "Run", seed: int) -> "Page":
+    from dataclasses import replace
+
+    from heedful.cli.progress import counting
+    from heedful.pipeline import read_corpus
+    from heedful.studies.one_attention import determined_sections
+
+    with counting("asking about words") as watch:
+        sections = determined_sections(
+            run.model(), read_corpus(run.settings), run.table("tokens"), seed=seed, watch=watch
+        )
+    return replace(page, sections=[*page.sections, *sections])
 
 
 def _given(text: str) -> str:

@@ -2,7 +2,8 @@
 
 Rows of panels are models, columns data sets. Tables have one row per instance and run: `agreement` (measure, tau,
 predicted), `permutation` (largest_weight, tvd_median), `adversary` (kind, jsd), `seeds` (largest_weight, jsd); `curve`
-has one row per point (kind, tvd, jsd), `determined` one per token. Seeds are pooled.
+has one row per point (kind, tvd, jsd), `determined` one per token (polarity, attention, low, high,
+group). Seeds are pooled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from matplotlib.patches import Patch
 from heedful.analysis.statistics import Numbers
 from heedful.figures import style
 from heedful.figures.erasure import Grid, Panel, draw_rows, in_grid, numbers
+from heedful.figures.tokens import name_ends, shown_groups
 
 LARGEST = float(np.log(2))
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -137,30 +139,64 @@ def divergence_curves(curve: pd.DataFrame, datasets: Mapping[str, str]) -> Canva
 
 
 @style.house_style()
-def determined_scores(determined: pd.DataFrame, groups: Sequence[str], *, most: int = 12) -> Canvas:
-    """Between which values the attention score of each word may lie with the outputs as they are."""
-    canvas, axes = style.panels(1, width=9.0, height=4.6)
-    axis, looks = axes[0], style.group_looks(groups)
-    rows = determined.dropna(subset=["attention"]).sort_values("attention", ignore_index=True)
-    ends = rows[["low", "high"]].replace([np.inf, -np.inf], np.nan)
-    bottom = float(np.nanmin([ends["low"].min(), rows["attention"].min()])) - 1
-    top = float(np.nanmax([ends["high"].max(), rows["attention"].max()])) + 1
-    for group in groups:
-        some = rows[rows["group"] == group]
-        low, high = ends.loc[some.index, "low"].fillna(bottom), ends.loc[some.index, "high"].fillna(top)
-        axis.vlines(some.index, low, high, color=looks[group].colour, linewidth=1.4, alpha=0.6)
-        style.scatter(axis, some.index, some["attention"], looks[group], alpha=1.0, size=8.0)
-    for place in np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)):
-        axis.annotate(
-            style.brief(str(rows["token"][place])), (place, rows["attention"][place]), xytext=(3, 8),
-            textcoords="offset points", fontsize=8, rotation=35,
-        )  # fmt: skip
-    axis.set(xlabel="words, by their attention score", ylabel="attention score", ylim=(bottom, top))
-    handles = [
-        Line2D([], [], color=looks[group].colour, marker=looks[group].marker, label=style.brief(group))
+def determined_scores(determined: pd.DataFrame, grid: Grid) -> Canvas:
+    """Between which values the attention score of each word may lie with the outputs as they are; dots are its own.
+
+    Lines without a bound run to the edge. Words have a group and a polarity score.
+    """
+    shown = in_grid(determined, grid).dropna(subset=["attention"])
+    groups = [*(["none"] if (shown["group"] == "none").any() else []), *shown_groups(shown)]
+    looks = style.group_looks(groups)
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        bottom, top = _edges(rows)
+        low, high = (rows[end].fillna(rows["attention"]).clip(bottom, top) for end in ("low", "high"))
+        for group in groups:
+            some = rows["group"] == group
+            axis.vlines(rows["polarity"][some], low[some], high[some], color=looks[group].colour, alpha=0.6)
+            style.scatter(axis, rows["polarity"][some], rows["attention"][some], looks[group], alpha=1.0, size=10.0)
+        axis.set(ylim=(bottom, top))
+        axis.margins(x=0.1)
+        name_ends(axis, rows, "polarity")
+        below, above = (int(np.isinf(numbers(rows[end])).sum()) for end in ("low", "high"))
+        style.remark(axis, f"{len(rows)} words; without a lower bound {below}, without an upper one {above}")
+
+    panel = Panel(draw=draw, x="polarity score", y="attention score", height=3.6)
+    return style.legend_below(draw_rows(shown, grid, panel, width=5.0), _handles(groups, looks))
+
+
+def _edges(rows: pd.DataFrame) -> tuple[float, float]:
+    """What is between: all scores and bounds that there are, and a little more."""
+    ends = rows[["attention", "low", "high"]].replace([np.inf, -np.inf], np.nan)
+    return float(np.nanmin(ends.to_numpy())) - 1, float(np.nanmax(ends.to_numpy())) + 1
+
+
+@style.house_style()
+def both_attentions(words: pd.DataFrame) -> Canvas:
+    """What words push against the model's attention score, and against that of another attention."""
+    groups = shown_groups(words)
+    looks = style.group_looks(groups)
+    canvas, axes = style.panels(2, width=4.8, height=4.0, share_y=True)
+    bottom, top = float(words["attention"].min()) - 2, float(words[["attention", "other"]].to_numpy().max()) + 1
+    for axis, column, title in zip(
+        axes, ("attention", "other"), ("The model's own", "Another, the same outputs"), strict=True
+    ):
+        rows = words.assign(attention=words[column].clip(bottom, top))
+        for group in groups:
+            some = rows[rows["group"] == group]
+            style.scatter(axis, some["polarity"], some["attention"], looks[group], alpha=0.9, size=14.0)
+        axis.margins(x=0.12)
+        axis.set(xlabel="polarity score", title=title, ylim=(bottom - 0.3, top))
+        name_ends(axis, rows, "polarity")
+    axes[0].set_ylabel("attention score")
+    return style.legend_below(canvas, _handles(groups, looks))
+
+
+def _handles(groups: Sequence[str], looks: Mapping[str, style.Look]) -> list[Line2D]:
+    return [
+        Line2D([], [], color=looks[group].colour, marker=looks[group].marker, linestyle="", label=style.brief(group))
         for group in groups
     ]
-    return style.legend_below(canvas, handles)
 
 
 def _violins(axis: Axes, rows: pd.DataFrame, column: str, colour: str) -> None:

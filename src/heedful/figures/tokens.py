@@ -71,7 +71,7 @@ def polarity_against_attention(table: pd.DataFrame) -> Canvas:
     for axis, column in zip(axes, columns, strict=True):
         _draw_groups(axis, table, column, "attention")
         axis.margins(0.12)
-        _name_ends(axis, table, column)
+        name_ends(axis, table, column)
         title = _worded(column, "Push and attention", "Push towards {} and attention")
         axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title=title)
     return _with_legend(canvas, axes)
@@ -174,7 +174,7 @@ def _with_legend(canvas: Canvas, axes: Sequence[Axes]) -> Canvas:
     return canvas
 
 
-def _name_ends(axis: Axes, table: pd.DataFrame, column: str) -> None:
+def name_ends(axis: Axes, table: pd.DataFrame, column: str) -> None:
     """Name the tokens with the largest scores at either end, where their labels do not cover each other."""
     polar = table[~table["group"].isin(["none", "neutral"])]
     ends = pd.concat([polar.nlargest(EXTREMES, column), polar.nsmallest(EXTREMES, column)]).drop_duplicates("token")

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure as Canvas
 from torch import Tensor
 
-from heedful.analysis.tokens import NEUTRAL, NONE, compared_classes, training_counts
+from heedful.analysis.tokens import compared_classes, training_counts
 from heedful.claims import Verdict, verdict_table
 from heedful.claims.answer import Answer
 from heedful.config import RunSettings
@@ -33,12 +33,14 @@ from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
 from heedful.studies.attack import KINDS, AttackedAttention, example_row, replaced_weights
 from heedful.studies.examine import ErasedAttention, Examination, examine
+from heedful.studies.one_attention import claimed_groups, one_attention
 from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus
 from heedful.traces import Trace
 from heedful.tracing import unit_spans, word_weights
 from heedful.training.events import Observer
+from heedful.training.loop import limited_threads
 
 STRONGEST = 12
 MOST_NAMED = 4  # units that share another attention, by name
@@ -214,8 +216,10 @@ def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit
     """Examine the run, and write its tables, figures and page."""
     settings, trace = audited.settings, audited.trace()
     tables = {name: audited.table(name) for name in ("tokens", "weights", "history", MOMENTS) if audited.has(name)}
-    unit = settings.model.unit
-    examined = examine(tables, trace, seed=settings.training.seed, unit=unit, scope=_scope(settings, corpus))
+    unit, seed = settings.model.unit, settings.training.seed
+    with limited_threads(settings.training.threads):
+        whole = one_attention(audited.model(), corpus, tables["tokens"], seed=seed)
+    examined = examine(tables, trace, seed=seed, unit=unit, scope=_scope(settings, corpus), whole=whole)
     report = folder / "report.html"
     page = _compose(audited, trace, corpus, examined, advice, tables, report)
     done = Audit(run=audited, examined=examined, advice=advice, page=page, report=report)
@@ -224,6 +228,7 @@ def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit
         **examined.attacked.tables,
         "other-attention": examined.attacked.others,
         "shuffled-attention": examined.attacked.shuffled,
+        **whole.tables,
     }
     save_tables(
         {**tables, **erased, **attacked, "verdicts": verdict_table(done.verdicts), **advice.tables()}, folder / "tables"
@@ -313,6 +318,7 @@ def _compose(
             Section(name="verdicts", title="Across the corpus: the words", verdicts=examined.words),
             examined.erased.section(),
             _attack(audited, trace, corpus, examined.attacked),
+            *([examined.whole.section()] if examined.whole else []),
             advice.section(),
             Section(
                 name="figures",
@@ -345,13 +351,6 @@ def class_naming(class_names: Sequence[str]) -> str:
         return ""
     negative, positive = (brief(name, 40) for name in class_names)
     return f"positive: towards {positive}, negative: towards {negative}"
-
-
-def claimed_groups(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with only those tokens in the group of a class that the claims rest on."""
-    if "beyond_chance" not in table:
-        return table
-    return table.assign(group=table["group"].where(table["beyond_chance"] | (table["group"] == NEUTRAL), NONE))
 
 
 def _draw(tables: Mapping[str, pd.DataFrame], naming: str) -> list[Picture]:

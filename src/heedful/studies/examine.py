@@ -24,6 +24,7 @@ from heedful.report.page import PageTable, Section
 from heedful.report.terminal import printable
 from heedful.studies.attack import KINDS, SHUFFLES, AttackedAttention, Kind, attack_attention
 from heedful.studies.measures import MINIMUM, InWords, in_words, per_cent, two_digits
+from heedful.studies.one_attention import CorpusAttention
 from heedful.traces import Trace
 
 ON_WORDS = ("C1", "C2", "C2b", "C8", "C8b", "C8c")
@@ -185,11 +186,14 @@ class Examination:
     words: Sequence[Verdict]
     erased: ErasedAttention
     attacked: AttackedAttention
+    whole: CorpusAttention | None
+    """What one attention for the whole corpus could do, where that was looked at."""
     answer: Answer
 
     @property
     def verdicts(self) -> list[Verdict]:
-        return [*self.words, *self.erased.verdicts, *self.attacked.verdicts, *self.worth]
+        whole = self.whole.verdicts if self.whole else ()
+        return [*self.words, *self.erased.verdicts, *self.attacked.verdicts, *whole, *self.worth]
 
 
 def examine(
@@ -201,25 +205,27 @@ def examine(
     scope: str = "",
     kinds: Mapping[str, Kind] = KINDS,
     shuffles: int = SHUFFLES,
+    whole: CorpusAttention | None = None,
 ) -> Examination:
     """Judge `tokens` and, where there are any, `weights`, erase and replace the attention of the trace, and answer.
 
     With labels in the trace it is asked first whether the model has learned anything. `scope` says what the answer is
-    of, `unit` what has the weights; `kinds` of other weights are looked for, and weights are shuffled so often.
+    of, `unit` what has the weights; `kinds` of other weights are looked for, and weights are shuffled so often; `whole`
+    is what one attention for the whole corpus could do.
     """
     worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
     words = judge(tuple(name for name in ON_WORDS if CLAIMS[name].table in tables), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
     attacked = attack_attention(trace, seed=seed, unit=unit, kinds=kinds, shuffles=shuffles)
     answered = answer(
-        [*worth, *words, *erased.verdicts, *attacked.verdicts],
+        [*worth, *words, *erased.verdicts, *attacked.verdicts, *(whole.verdicts if whole else ())],
         unit=unit,
         classes={printable(row["decision"]): row["found"] for row in erased.decisions.to_dict("records")},
         scope=scope,
         note=chance_words(tables["tokens"]),
         drawn=attacked.drawn,
     )
-    return Examination(worth=worth, words=words, erased=erased, attacked=attacked, answer=answered)
+    return Examination(worth=worth, words=words, erased=erased, attacked=attacked, whole=whole, answer=answered)
 
 
 def chance_words(tokens: pd.DataFrame) -> str:

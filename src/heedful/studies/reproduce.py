@@ -46,7 +46,7 @@ class Measured(Mapping[str, pd.DataFrame]):
         self._make: dict[str, Callable[[], pd.DataFrame]] = {}
         for name, one in measures.items():
             finished = [(trial, runs[trial.settings]) for trial in one.trials if trial.settings in runs]
-            if len(finished) == len(one.trials) or (finished and not one.needs_all):
+            if one.without_runs or (finished and (len(finished) == len(one.trials) or not one.needs_all)):
                 self._make[name] = cache(partial(one.make, Material(selection=selection, runs=finished, watch=watch)))
 
     def __getitem__(self, name: str) -> pd.DataFrame:

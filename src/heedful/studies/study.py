@@ -131,6 +131,8 @@ class Measure:
     trials: Sequence[Trial] = ()
     needs_all: bool = False
     """Whether it is made only where all of its runs are there, and not of some."""
+    without_runs: bool = False
+    """Whether it is made of no run at all; others without trials are not in the selection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,8 +237,13 @@ class Study:
     def with_data(self, parts: Iterable[Part], selection: Selection) -> list[Part]:
         """Those figures, or tables, that need no other data than those selected."""
         at_hand = {*selection.datasets, *([SYNTHETIC] if selection.synthetic else [])}
-        needed = {name: {trial.dataset for trial in one.trials} for name, one in self.measures(selection).items()}
-        return [part for part in parts if all(needed[need] <= at_hand for need in part.needs)]
+        measures = self.measures(selection)
+        needed = {
+            name: {trial.dataset for trial in one.trials}
+            for name, one in measures.items()
+            if one.trials or one.without_runs
+        }
+        return [part for part in parts if all(need in needed and needed[need] <= at_hand for need in part.needs)]
 
 
 def _named(kind: str, name: str, known: Mapping[str, T]) -> T:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from heedful.analysis.flips import in_front
 from heedful.analysis.permutation import permutation_test
 from heedful.papers.jain2019 import NAMES
 from heedful.pipeline import Run
@@ -12,7 +13,8 @@ from heedful.studies import measures as common
 from heedful.studies.attack import adversaries
 from heedful.studies.jain2019 import tables
 from heedful.studies.jain2019.figures import FIGURES
-from heedful.studies.jain2019.runs import MODELS, QUICK, WHOLE, cost, trials
+from heedful.studies.jain2019.runs import MODELS, QUICK, WHOLE, cost, token_wise, trials
+from heedful.studies.one_attention import MOST_NUMBERS, determined_words
 from heedful.studies.study import Material, Measure, Scope, Selection, Study, Table
 from heedful.text.corpus import Corpus
 from heedful.training.loop import limited_threads
@@ -22,6 +24,9 @@ TEXTS = 500
 WORDS = 3_000_000
 """So many test texts are drawn for agreement, fewer if they are long: each is read again without each of its words, and
 that many words at most are read."""
+
+DRAWN, TOLERANCES = 30, (0.01, 0.05)
+"""Words whose extreme scores are looked for, and how far outputs may move: two linear programs each, of seconds."""
 
 
 def _agreement(run: Run, corpus: Corpus) -> pd.DataFrame:
@@ -33,8 +38,19 @@ def _agreement(run: Run, corpus: Corpus) -> pd.DataFrame:
         )
 
 
+def _determined(run: Run, corpus: Corpus) -> pd.DataFrame:
+    model, tokens = run.model(), run.table("tokens")
+    with limited_threads(run.settings.training.threads):
+        parts = {
+            epsilon: determined_words(model, corpus, tokens, words=DRAWN, epsilon=epsilon) for epsilon in TOLERANCES
+        }
+    below = pd.concat([in_front({"within": epsilon}, part) for epsilon, part in parts.items()], ignore_index=True)
+    return below.rename(columns={"attention": "score"})  # of a study's table `attention` is the kind of the model's
+
+
 def measures(selection: Selection) -> dict[str, Measure]:
-    """Of the runs (`runs`), of attention beside other measures (`agreement`), of shuffles and of adversaries."""
+    """Of the runs (`runs`), of attention beside other measures (`agreement`), of shuffles and of adversaries; and, not
+    quickly, of how far outputs determine the scores of words (`determined`)."""
     made: dict[str, Callable[[Material], pd.DataFrame]] = {
         "runs": lambda material: material.below_each_other(lambda _, run: common.run_row(run)),
         "agreement": lambda material: material.kept(
@@ -42,9 +58,12 @@ def measures(selection: Selection) -> dict[str, Measure]:
         ),
         "permutation": lambda material: material.of_traces(permutation_test),
         "adversary": lambda material: material.of_traces(adversaries),
+        "determined": lambda material: material.kept(
+            "asking what determines attention", _determined, ["determined", DRAWN, MOST_NUMBERS, *TOLERANCES]
+        ),
     }
-    wanted = trials(selection)
-    return {name: Measure(make=make, trials=wanted) for name, make in made.items()}
+    wanted, slow = trials(selection), [] if selection.quick else token_wise(trials(selection))
+    return {name: Measure(make=make, trials=slow if name == "determined" else wanted) for name, make in made.items()}
 
 
 def _scopes(selection: Selection) -> list[Scope]:
@@ -86,6 +105,15 @@ TABLES = (
         title="Attention far away, the same output",
         note="Median JSD (at most log 2 = .69) of the attention farthest from the model's own, and for what share of "
         "the texts there is any.",
+    ),
+    Table(
+        name="determined",
+        files={"determined": ("determined", tables.determined_table), "words": ("determined", common.as_it_is)},
+        printed=tables.determined_as_printed,
+        title="How far outputs determine attention scores",
+        note=f"Of {DRAWN} words drawn among those that occur ten times or more in the training texts, models without "
+        "context, first seed: how many have a largest possible score less than 1 above the smallest while no output "
+        "of a training text moves by more than ε, and how many could do without attention.",
     ),
 )
 

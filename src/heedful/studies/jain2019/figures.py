@@ -62,4 +62,16 @@ FIGURES = (
         "none is drawn.",
         "How much is left when every word must keep some weight, and when the most attended word must be left out.",
     ),
+    _figure(
+        "determined",
+        "How far outputs determine attention scores",
+        "determined",
+        lambda rows, grid: manipulation.determined_scores(
+            rows[rows["within"] == rows["within"].max()].assign(attention=rows["score"]), grid
+        ),
+        "For words drawn among those that occur ten times or more: between which values the attention score may lie "
+        "while no output of a training text moves by more than .05, by what the word pushes. Dots are the model's own "
+        "scores, lines to the edge have no bound.",
+        "Whether words that push much are held in place, and those that push little may have any score.",
+    ),
 )

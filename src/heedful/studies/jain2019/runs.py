@@ -10,7 +10,7 @@ vectors are GloVe's with 50 numbers; first values of attention are normal with t
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.config import DataSettings, RunSettings
@@ -81,6 +81,11 @@ def trials(selection: Selection) -> list[Trial]:
         for model in selection.models
         for seed in range(selection.seeds)
     ]
+
+
+def token_wise(wanted: Sequence[Trial]) -> list[Trial]:
+    """Those whose words have a score of their own, of the first seed."""
+    return [trial for trial in wanted if not trial.settings.model.contextual and trial.settings.training.seed == 0]
 
 
 def cost(settings: RunSettings) -> float:

@@ -11,6 +11,7 @@ from heedful.claims.combine import SHARES, own_or_over_seeds
 from heedful.claims.manipulation import FAR
 from heedful.papers.jain2019 import AGREEMENT
 from heedful.studies.measures import CELL, RUN, Cell, arranged, beside, beside_in_words
+from heedful.studies.one_attention import PINNED
 
 Z = 1.96  # of an interval of 95 %
 PRINTED = "gradient"
@@ -109,6 +110,35 @@ def permutation_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """A row per data set and model, a column per quarter of the largest weight: median TVD, and how many texts."""
     ordered = table.sort_values("largest_weight", kind="stable")
     return arranged(ordered, CELL, "largest_weight", lambda cell: f"{cell['median']:.3f} ({cell['texts']:,})")
+
+
+def determined_table(determined: pd.DataFrame) -> pd.DataFrame:
+    """Per data set, model and tolerance how far outputs determine the scores of words.
+
+    Columns: dataset, model, within, words, pinned (the share whose score moves by less than 1), without (the share that
+    could do without attention), median (of largest less smallest score; infinite for most), proved (the share of
+    words both of whose bounds are).
+    """
+    grouped = determined.groupby([*CELL, "within"], sort=False)
+    return pd.DataFrame(
+        {
+            "words": grouped.size(),
+            "pinned": grouped["width"].apply(lambda width: float((width < PINNED).mean())),
+            "without": grouped["low"].apply(lambda low: float((low == -np.inf).mean())),
+            "median": grouped["width"].median(),
+            "proved": grouped["status"].apply(lambda status: float((status == "proved").mean())),
+        }
+    ).reset_index()
+
+
+def determined_as_printed(table: pd.DataFrame) -> pd.DataFrame:
+    """A row per data set and model, a column per tolerance."""
+
+    def words(cell: Cell) -> str:
+        return f"{cell['pinned']:.0%} pinned, {cell['without']:.0%} without"
+
+    named = table.assign(within=[f"ε = {value:g}" for value in table["within"]])
+    return arranged(named, CELL, "within", words)
 
 
 def adversary_table(adversary: pd.DataFrame) -> pd.DataFrame:

@@ -46,7 +46,9 @@ def measures(selection: Selection) -> dict[str, Measure]:
         "inputs": changed_texts,
     }
     wanted = trials(selection)
-    return {"corpora": Measure(make=_corpora)} | {name: Measure(make=one, trials=wanted) for name, one in made.items()}
+    return {"corpora": Measure(make=_corpora, without_runs=True)} | {
+        name: Measure(make=one, trials=wanted) for name, one in made.items()
+    }
 
 
 def _scopes(selection: Selection) -> list[Scope]:
