@@ -6,6 +6,8 @@ has one row per point (kind, tvd, jsd), `determined` one per token. Seeds are po
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +16,12 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from heedful.analysis.permutation import QUARTERS, quarters
 from heedful.analysis.statistics import Numbers
 from heedful.figures import style
 from heedful.figures.erasure import Grid, Panel, draw_rows, in_grid, numbers
 
 LARGEST = float(np.log(2))
-QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 BINS = 24
 FEWEST = 5
 """So many instances make a violin; fewer are points."""
@@ -136,6 +138,40 @@ def divergence_curves(curve: pd.DataFrame, datasets: Mapping[str, str]) -> Canva
     return style.legend_below(canvas, handles, most=min(len(datasets), 2))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """A column of a table, and what it is called."""
+
+    column: str
+    label: str
+
+
+@style.house_style()
+def run_points(
+    runs: pd.DataFrame, datasets: Mapping[str, str], x: Axis, y: Axis, *, hollow: Axis | None = None
+) -> Canvas:
+    """One number of each run against another: a panel per data set, a colour per model; `hollow` is a second height."""
+    canvas, axes = style.panels(len(datasets), columns=3, width=6.0 if len(datasets) == 1 else 5.0, height=4.2)
+    looks: dict[str, dict[str, Any]] = {
+        str(model): {
+            "color": style.CLASS_COLOURS[place % 7],
+            "marker": style.MARKERS[(place + place // 7) % 7],
+            "linestyle": "",
+        }
+        for place, model in enumerate(runs["model"].unique())
+    }
+    for axis, (dataset, name) in zip(axes, datasets.items(), strict=True):
+        for model, some in runs[runs["dataset"] == dataset].groupby("model", sort=False):
+            axis.plot(some[x.column], some[y.column], **looks[str(model)], markersize=7)
+            if hollow is not None:
+                axis.plot(some[x.column], some[hollow.column], **looks[str(model)], mfc="none", markersize=7)
+        axis.set(title=style.brief(name), xlabel=x.label, ylabel=y.label)
+    handles = [Line2D([], [], **look, label=model) for model, look in looks.items()]
+    if hollow is not None:
+        handles.append(Line2D([], [], color=style.SOFT, marker="o", mfc="none", linestyle="", label=hollow.label))
+    return style.legend_below(canvas, handles, most=3 * min(len(datasets), 2))
+
+
 @style.house_style()
 def determined_scores(determined: pd.DataFrame, groups: Sequence[str], *, most: int = 12) -> Canvas:
     """Between which values the attention score of each word may lie with the outputs as they are."""
@@ -166,7 +202,7 @@ def determined_scores(determined: pd.DataFrame, groups: Sequence[str], *, most: 
 def _violins(axis: Axes, rows: pd.DataFrame, column: str, colour: str) -> None:
     """The column by quarters of the largest weight: violins with medians, or points where instances are few."""
     known = rows.dropna(subset=[column])
-    places = np.clip(np.digitize(numbers(known["largest_weight"]), QUARTERS[1:-1]), 0, 3)
+    places = quarters(known["largest_weight"]).cat.codes.to_numpy()
     for place in range(4):
         values: Numbers = numbers(known[column])[places == place]
         if len(values) >= FEWEST and np.ptp(values) > 0:
@@ -178,7 +214,7 @@ def _violins(axis: Axes, rows: pd.DataFrame, column: str, colour: str) -> None:
         if len(values):
             axis.plot([place - 0.25, place + 0.25], [float(np.median(values))] * 2, color="black", linewidth=1.4)
     counts = np.bincount(places, minlength=4)
-    names = [f"{low:g}–{high:g}\n{count:,}" for low, high, count in zip(QUARTERS, QUARTERS[1:], counts, strict=False)]
+    names = [f"{quarter}\n{count:,}" for quarter, count in zip(QUARTERS, counts, strict=True)]
     axis.set(xlim=(-0.6, 3.6))
     axis.set_xticks(range(4), names)
 

@@ -1,6 +1,7 @@
 """Jain & Wallace 2019, declared: six models, agreement, permutation and exact adversaries, claims J1–J3."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pandas as pd
 
@@ -13,7 +14,7 @@ from heedful.studies.attack import adversaries
 from heedful.studies.jain2019 import tables
 from heedful.studies.jain2019.figures import FIGURES
 from heedful.studies.jain2019.runs import MODELS, QUICK, WHOLE, cost, trials
-from heedful.studies.study import Material, Measure, Scope, Selection, Study, Table
+from heedful.studies.study import Material, Measure, Selection, Study, Table, each_and_all
 from heedful.text.corpus import Corpus
 from heedful.training.loop import limited_threads
 
@@ -24,12 +25,18 @@ WORDS = 10_000_000
 that many words at most are read."""
 
 
-def _agreement(run: Run, corpus: Corpus) -> pd.DataFrame:
+def agreement(material: Material, measured: Sequence[str] = MEASURED) -> pd.DataFrame:
+    """Attention beside these measures, one row per run, measure and text that was drawn."""
+    compare = partial(_agreement, measured)
+    return material.kept("comparing attention", compare, ["agreement", *measured, TEXTS, WORDS])
+
+
+def _agreement(measured: Sequence[str], run: Run, corpus: Corpus) -> pd.DataFrame:
     squares = float((corpus.test.lengths.double() ** 2).mean())
     drawn = max(1, min(TEXTS, len(corpus.test), int(WORDS / squares)))
     with limited_threads(run.settings.training.threads):
         return agreement_table(
-            run.model(), corpus.test, measures=MEASURED, sample=drawn, seed=run.settings.training.seed
+            run.model(), corpus.test, measures=measured, sample=drawn, seed=run.settings.training.seed
         )
 
 
@@ -37,21 +44,12 @@ def measures(selection: Selection) -> dict[str, Measure]:
     """Of the runs (`runs`), of attention beside other measures (`agreement`), of shuffles and of adversaries."""
     made: dict[str, Callable[[Material], pd.DataFrame]] = {
         "runs": lambda material: material.below_each_other(lambda _, run: common.run_row(run)),
-        "agreement": lambda material: material.kept(
-            "comparing attention", _agreement, ["agreement", *MEASURED, TEXTS, WORDS]
-        ),
+        "agreement": agreement,
         "permutation": lambda material: material.of_traces(permutation_test),
         "adversary": lambda material: material.of_traces(adversaries),
     }
     wanted = trials(selection)
     return {name: Measure(make=make, trials=wanted) for name, make in made.items()}
-
-
-def _scopes(selection: Selection) -> list[Scope]:
-    """Each data set, and all of them together."""
-    judged = {name: name for name in ("agreement", "permutation", "adversary")}
-    alone = [Scope(tables=judged, dataset=one) for one in selection.datasets]
-    return [*alone, *([Scope(title="all data sets", tables=judged)] if len(alone) > 1 else [])]
 
 
 TABLES = (
@@ -101,7 +99,7 @@ STUDY = Study(
     tables=TABLES,
     figures=FIGURES,
     claims=("J1", "J2", "J3", "J3b"),
-    scopes=_scopes,
+    scopes=each_and_all("agreement", "permutation", "adversary"),
     about_figures="Drawn by `heedful reproduce jain2019 --figure all`; SVG, PDF and PNG lie in the study's folder "
     "`figures`. Seeds are pooled.",
     about_quick="A quick look: one seed, and no convolutions.",
