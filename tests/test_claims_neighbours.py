@@ -1,7 +1,7 @@
 """The claims of the neighbours of the debate, on tables of runs made by hand: what holds, what not, what is said."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import pytest
@@ -18,7 +18,7 @@ STUDENT = 4.302653 / math.sqrt(3)
 """Of three seeds: half of the interval in deviations."""
 
 
-def runs(*kinds: tuple[dict[str, object], dict[str, Sequence[float]]]) -> Tables:
+def runs(*kinds: tuple[dict[str, object], Mapping[str, Sequence[float]]]) -> Tables:
     """What runs are, and their numbers seed by seed; an accuracy has an interval of three points to either side."""
     rows = [
         {"dataset": "sst", "seed": seed, **said, **dict(zip(numbers, values, strict=True))}

@@ -50,7 +50,7 @@ def contextual(rows: pd.DataFrame) -> pd.DataFrame:
 def strongest(rows: pd.DataFrame, objective: str) -> pd.DataFrame:
     """Those trained by an objective, with the largest λ."""
     some = rows[rows["objective"] == objective]
-    return some[some["strength"] == some["strength"].max()]
+    return some[some["strength"] == float(some["strength"].max())]
 
 
 def gone(run: pd.DataFrame) -> float | None:
