@@ -33,10 +33,10 @@ def runs(*kinds: tuple[dict[str, object], Mapping[str, Sequence[float]]]) -> Tab
 
 
 def beside(kind: dict[str, object], column: str, own: Sequence[float], usual: Sequence[float]) -> Tables:
-    """A kind of runs beside usual ones; those with a smaller λ and those without context do not count."""
+    """A kind of runs beside usual ones; deceptive ones of a smaller λ and those without context do not count."""
     weaker = {**kind, "strength": 0.1}
     blind = [({**said, "contextual": False}, {column: [0.9, 0.1, 0.5]}) for said in (kind, USUAL)]
-    others = [(weaker, {column: [0.5] * len(own)})] if kind["objective"] != "cross_entropy" else []
+    others = [(weaker, {column: [0.5] * len(own)})] if kind["objective"] == "deceptive" else []
     return runs((USUAL, {column: usual}), (kind, {column: own}), *others, *blind)
 
 
@@ -134,6 +134,16 @@ def test_differences_have_students_interval_over_seeds() -> None:
     for claim, value, deviation in (("N2", 0.4, 0.01), ("N2b", 0.15, 0.01), ("N2c", 0.3, 0.01), ("N1b", -0.005, 0.001)):
         half = STUDENT * deviation
         assert bounds(claim, CASES[claim][0]) == pytest.approx((value, value - half, value + half), abs=1e-7)
+
+
+def test_of_diverse_models_the_strength_that_moves_least_counts() -> None:
+    """Conicity falls by .4 with λ = 1 and by .1 with λ = .1, at 97.5 % above, since one of two may fall by chance."""
+    (table,) = CASES["N2"][0].values()
+    weak = table[(table["objective"] == "diverse") & table["contextual"]]
+    both = pd.concat([table, weak.assign(strength=0.1, conicity=[0.5, 0.51, 0.49])])
+    value, low, high = bounds("N2", {"models": both})
+    assert (value, low) == pytest.approx((0.1, 0.1 - STUDENT * 0.01))
+    assert high == pytest.approx(0.1 + 6.205347 / math.sqrt(3) * 0.01, abs=1e-6)
 
 
 def test_of_sparse_attentions_and_measures_the_one_that_agrees_most_counts() -> None:

@@ -193,7 +193,7 @@ def test_the_pictures_of_an_audit_are_of_its_own_texts() -> None:
     assert panel.get_title(loc="left") == "test texts, this model"
     heights = [float(np.asarray(patch.get_xy())[:, 1].sum()) for patch in panel.patches]  # type: ignore[attr-defined]
     assert heights[3] < heights[0]  # ten texts have none without their most attended unit
-    assert [label.get_text() for label in shuffled.axes[0].get_xticklabels()][2] == "0.5–0.75\n40"
+    assert [label.get_text() for label in shuffled.axes[0].get_xticklabels()][2] == ".5–.75\n40"
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,12 @@
 Meister et al. 2021 (N3), Liu et al. 2022 (N4).
 
 Judged on the table `models`, one row per run: what it is (contextual, objective, strength, normaliser) and what it
-comes to (mass, conicity, tvd, …; `heedful.studies.neighbours.measured`). Of an objective the runs with the largest λ
-count, beside the usual ones: softmax attention trained by cross-entropy alone. The lines are ours.
+comes to (mass, conicity, tvd, …; `heedful.studies.neighbours.measured`). Models stand beside the usual ones: softmax
+attention trained by cross-entropy alone. Of deceptive models it is asked what can be done, and those with the largest λ
+count; of diverse ones what holds at every λ that was tried. The lines are ours.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pandas as pd
@@ -17,13 +18,15 @@ from heedful.claims.combine import (
     DIFFERENCES,
     SHARES,
     AtLevel,
-    OfTable,
     accuracy_difference,
     mean_column,
     mean_of_runs,
     smallest,
 )
 from heedful.claims.manipulation import LITTLE
+
+Statistic = Callable[[pd.DataFrame], float | None]
+"""A number of the runs of one seed."""
 
 GONE = 0.9
 """Attention has left some words where so much of what they had is gone."""
@@ -47,9 +50,14 @@ def contextual(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[rows["contextual"].astype(bool)]
 
 
+def trained(rows: pd.DataFrame, objective: str) -> pd.DataFrame:
+    """Those trained by an objective beside cross-entropy."""
+    return rows[rows["objective"] == objective]
+
+
 def strongest(rows: pd.DataFrame, objective: str) -> pd.DataFrame:
-    """Those trained by an objective, with the largest λ."""
-    some = rows[rows["objective"] == objective]
+    """Those of them with the largest λ."""
+    some = trained(rows, objective)
     return some[some["strength"] == float(some["strength"].max())]
 
 
@@ -63,14 +71,32 @@ def difference(one: pd.DataFrame, other: pd.DataFrame, column: str) -> float | N
     return _mean(_by_data(one, column) - _by_data(other, column))
 
 
+def diverse_difference(column: str, sign: int, rows: pd.DataFrame) -> Estimate | None:
+    """By how much a column of diverse models is larger than that of usual ones, times a sign: the smallest over λ."""
+
+    def larger(strength: float, run: pd.DataFrame) -> float | None:
+        some = trained(run, "diverse")
+        found = difference(some[some["strength"] == strength], usual(run), column)
+        return None if found is None else sign * found
+
+    known = contextual(rows)
+    return weakest([partial(larger, strength) for strength in trained(known, "diverse")["strength"].unique()], known)
+
+
 def lower_agreement(rows: pd.DataFrame) -> Estimate | None:
     """τ of softmax attention minus that of sparse attention: the smallest by normaliser and measure."""
 
     def lower(normaliser: str, measure: str, run: pd.DataFrame) -> float | None:
         return difference(usual(run), run[run["normaliser"] == normaliser], measure)
 
-    kinds = [(name, measure) for name in SPARSE if name in set(rows["normaliser"]) for measure in MEASURES]
-    parts: list[AtLevel] = [partial(mean_of_runs(partial(lower, *kind), DIFFERENCES), rows) for kind in kinds]
+    known = contextual(rows)
+    kinds = [(name, measure) for name in SPARSE if name in set(known["normaliser"]) for measure in MEASURES]
+    return weakest([partial(lower, *kind) for kind in kinds], known)
+
+
+def weakest(statistics: Sequence[Statistic], rows: pd.DataFrame) -> Estimate | None:
+    """The smallest of several numbers, each with its interval over seeds; None where there is none."""
+    parts: list[AtLevel] = [partial(mean_of_runs(one, DIFFERENCES), rows) for one in statistics]
     return smallest(parts) if parts else None
 
 
@@ -84,11 +110,6 @@ def _mean(found: "pd.Series[float]") -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-def _over_seeds(statistic: Callable[[pd.DataFrame], float | None]) -> OfTable:
-    """Of the contextual models."""
-    return lambda rows: mean_of_runs(statistic, DIFFERENCES)(contextual(rows))
-
-
 _RUNS = "This compares trainings, and the table does not hold those that it takes."
 _of_trainings = partial(
     Claim, table="models", sides=("seeds",), span=DIFFERENCES, silence=f"{_RUNS} Two seeds or more are needed."
@@ -99,7 +120,7 @@ CLAIMS = named(
         statement="Trained to, attention leaves the words that belong to a class.",
         statistic="1 − attention on words of a class, deceptive over usual model, largest λ",
         threshold=GONE,
-        estimate=_over_seeds(gone),
+        estimate=lambda rows: mean_of_runs(gone, DIFFERENCES)(contextual(rows)),
         found="of the attention on words of a class {only}{:.1%} is gone in new texts",
         yes="Attention can be led away: {found}.",
         no="Attention is not led away altogether: {found}.",
@@ -133,30 +154,32 @@ CLAIMS = named(
     ),
     N2=_of_trainings(
         statement="Hidden vectors that are trained to be diverse are less alike in new texts.",
-        statistic="median conicity of the usual model minus that of the diverse one, largest λ",
+        statistic="median conicity of the usual model minus that of the diverse one: the smallest over λ",
         threshold=0.0,
-        estimate=_over_seeds(lambda run: difference(usual(run), strongest(run, "diverse"), "conicity")),
-        found="conicity is lower by {:.2f}",
+        estimate=partial(diverse_difference, "conicity", -1),
+        found="conicity is lower by {:.2f} where it falls least",
         yes="Hidden vectors can be made diverse: {found}.",
         no="Hidden vectors are not made diverse: {found}.",
         doubt=UNTOLD,
     ),
     N2b=_of_trainings(
         statement="With diverse hidden vectors shuffling attention moves the output more.",
-        statistic="median TVD of shuffled attention, diverse minus usual model, largest λ",
+        statistic="median TVD of shuffled attention, diverse minus usual model: the smallest over λ",
         threshold=0.0,
-        estimate=_over_seeds(lambda run: difference(strongest(run, "diverse"), usual(run), "tvd")),
-        found="with diverse hidden vectors shuffled attention moves the output by {:+.3f} further",
+        estimate=partial(diverse_difference, "tvd", 1),
+        found="with diverse hidden vectors shuffled attention moves the output by {:+.3f} further where it does so "
+        "least",
         yes="Where attention points matters more: {found}.",
         no="Where attention points matters no more: {found}.",
         doubt=UNTOLD,
     ),
     N2c=_of_trainings(
         statement="With diverse hidden vectors decisions flip sooner along attention.",
-        statistic="median fraction of units erased along attention at the flip, usual minus diverse model, largest λ",
+        statistic="median fraction of units erased along attention, usual minus diverse model: the smallest over λ",
         threshold=0.0,
-        estimate=_over_seeds(lambda run: difference(usual(run), strongest(run, "diverse"), "erased")),
-        found="erased along attention, decisions of the diverse model flip {:+.1%} of the units sooner",
+        estimate=partial(diverse_difference, "erased", -1),
+        found="erased along attention, decisions of the diverse model flip {:+.1%} of the units sooner where they do "
+        "so least",
         yes="Attention finds sooner what a decision rests on: {found}.",
         no="Attention does not find sooner what a decision rests on: {found}.",
         doubt=UNTOLD,
@@ -166,7 +189,7 @@ CLAIMS = named(
         statistic="mean Kendall τ of softmax attention minus that of sparse attention: the smallest of sparsemax and "
         "1.5-entmax, gradient and leave-one-out",
         threshold=-RISE,
-        estimate=lambda rows: lower_agreement(contextual(rows)),
+        estimate=lower_agreement,
         found="where sparse attention does best, the τ of softmax attention differs by {:+.2f} from its own",
         yes="Zeros do not bring attention nearer to other measures: {found}.",
         no="With zeros attention agrees more with another measure: {found}.",

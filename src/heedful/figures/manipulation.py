@@ -147,18 +147,18 @@ class Axis:
 
 
 @style.house_style()
-def run_points(
-    runs: pd.DataFrame, datasets: Mapping[str, str], x: Axis, y: Axis, *, hollow: Axis | None = None
-) -> Canvas:
-    """One number of each run against another: a panel per data set, a colour per model; `hollow` is a second height."""
+def run_points(runs: pd.DataFrame, grid: Grid, x: Axis, y: Axis, *, hollow: Axis | None = None) -> Canvas:
+    """One number of each run against another: a panel per data set, a look per model; `hollow` is a second height."""
+    datasets = grid.datasets
     canvas, axes = style.panels(len(datasets), columns=3, width=6.0 if len(datasets) == 1 else 5.0, height=4.2)
     looks: dict[str, dict[str, Any]] = {
-        str(model): {
+        model: {
             "color": style.CLASS_COLOURS[place % 7],
             "marker": style.MARKERS[(place + place // 7) % 7],
             "linestyle": "",
         }
-        for place, model in enumerate(runs["model"].unique())
+        for place, model in enumerate(grid.models)
+        if model in set(runs["model"])
     }
     for axis, (dataset, name) in zip(axes, datasets.items(), strict=True):
         for model, some in runs[runs["dataset"] == dataset].groupby("model", sort=False):
@@ -169,7 +169,7 @@ def run_points(
     handles = [Line2D([], [], **look, label=model) for model, look in looks.items()]
     if hollow is not None:
         handles.append(Line2D([], [], color=style.SOFT, marker="o", mfc="none", linestyle="", label=hollow.label))
-    return style.legend_below(canvas, handles, most=3 * min(len(datasets), 2))
+    return style.legend_below(canvas, handles, most=2 * min(len(datasets), 2))
 
 
 @style.house_style()

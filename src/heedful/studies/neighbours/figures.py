@@ -3,30 +3,32 @@
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
+from heedful.figures.erasure import Grid
 from heedful.figures.manipulation import Axis, run_points
 from heedful.papers.jain2019 import NAMES
 from heedful.studies.measures import called
+from heedful.studies.neighbours.runs import MODELS
 from heedful.studies.study import Frames, StudyFigure
 
 OBJECTIVES = ("cross_entropy", "deceptive")
 
 
-def _names(rows: pd.DataFrame) -> dict[str, str]:
-    return {dataset: called(dataset, NAMES) for dataset in rows["dataset"].unique()}
+def _grid(rows: pd.DataFrame) -> Grid:
+    return Grid(models=list(MODELS), datasets={one: called(one, NAMES) for one in rows["dataset"].unique()})
 
 
 def _deception(tables: Frames) -> Canvas:
     models = tables["models"]
     rows = models[models["objective"].isin(OBJECTIVES) & (models["normaliser"] == "softmax")]
     mass, right = Axis(column="mass", label="attention on words of a class"), Axis(column="whole", label="accuracy")
-    without = Axis(column="without", label="the same texts without the words of a class")
-    return run_points(rows, _names(rows), mass, right, hollow=without)
+    without = Axis(column="without", label="words of a class deleted")
+    return run_points(rows, _grid(rows), mass, right, hollow=without)
 
 
 def _conicity(tables: Frames) -> Canvas:
     models = tables["models"]
     conicity = Axis(column="conicity", label="conicity of hidden vectors, median over texts")
-    return run_points(models, _names(models), conicity, Axis(column="tvd", label="TVD, shuffled attention, median"))
+    return run_points(models, _grid(models), conicity, Axis(column="tvd", label="TVD, shuffled attention, median"))
 
 
 FIGURES = (
