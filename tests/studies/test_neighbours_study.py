@@ -160,9 +160,13 @@ def test_texts_without_their_words_are_read_as_if_they_had_never_had_them(made: 
         assert found["zeros"] == pytest.approx(weights.count(0.0) / len(weights))
 
 
+def found_in(folder: Path, name: str) -> pd.DataFrame:
+    return pd.read_parquet(folder / "study" / "tables" / f"{name}.parquet")
+
+
 def test_every_model_has_a_row_of_means_over_seeds(made: tuple[Path, dict[str, Any]]) -> None:
     folder, _ = made
-    found, runs = (pd.read_parquet(folder / "study" / "tables" / f"{name}.parquet") for name in ("models", "runs"))
+    found, runs = (found_in(folder, name) for name in ("models", "runs"))
     assert found["model"].tolist() == list(TRAINED)
     assert len(runs) == 2 * len(TRAINED)
     diverse = runs[runs["model"] == "lstm+diverse-1"].iloc[0]
@@ -174,7 +178,11 @@ def test_every_model_has_a_row_of_means_over_seeds(made: tuple[Path, dict[str, A
     assert (found["fewest"] <= found["erased"]).all()
     sparse = found.set_index("model")["zeros"]
     assert sparse["lstm+sparsemax"] > 0 == sparse["lstm+tanh"]
-    for shown in (tables.models_in_words(found), tables.deception_in_words(found), tables.violation_in_words(found)):
+    deception, violation = (found_in(folder, name) for name in ("deception", "violation"))
+    assert deception["used"].tolist() == found["used"].tolist()
+    assert violation["violated_gradient"].tolist() == found["violated_gradient"].tolist()
+    words = tables.models_in_words(found), tables.deception_in_words(deception), tables.violation_in_words(violation)
+    for shown in words:
         assert shown["model"].tolist() == list(TRAINED)
         assert not shown.isna().any(axis=None)
 

@@ -33,7 +33,7 @@ TABLES = (
     ),
     Table(
         name="deception",
-        files={"deception": ("models", tables.models_table)},
+        files={"deception": ("models", tables.deception_table)},
         cells=tables.deception_in_words,
         title="What is not attended to and used all the same",
         note="Attention on words that belong to a class in the training split; and, of the test texts that have such "
@@ -42,7 +42,7 @@ TABLES = (
     ),
     Table(
         name="violation",
-        files={"violation": ("models", tables.models_table)},
+        files={"violation": ("models", tables.violation_table)},
         cells=tables.violation_in_words,
         title="The violation test",
         note="Share of texts in which the top unit of a ranking has the wrong sign: without its weight the decision "
@@ -53,7 +53,7 @@ TABLES = (
 
 STUDY = Study(
     name="neighbours",
-    title="Neighbours of the debate, deceptive, diverse and sparse attention and the violation test",
+    title="Neighbours of the debate, four further tests of attention as explanation",
     models=MODELS,
     names=NAMES,
     whole=WHOLE,

@@ -49,6 +49,18 @@ def models_table(models: pd.DataFrame) -> pd.DataFrame:
     return accuracy.merge(mean_table([models], CELL), on=CELL)
 
 
+def deception_table(models: pd.DataFrame) -> pd.DataFrame:
+    """Of these what words of a class are worth, to attention and to the model."""
+    used = ["mass", "compared", "whole", "without", "without_others", "used", "used_low", "used_high"]
+    return models_table(models)[[*CELL, "accuracy", "low", "high", *used, "seeds"]]
+
+
+def violation_table(models: pd.DataFrame) -> pd.DataFrame:
+    """Of these the share of texts whose top unit has the wrong sign, by ranking."""
+    table = models_table(models)
+    return table[[*CELL, *(name for name in table if name.startswith("violated")), "seeds"]]
+
+
 def models_in_words(table: pd.DataFrame) -> pd.DataFrame:
     return in_words(_with_words(table), MODELS)
 
