@@ -205,12 +205,12 @@ def test_data_sets_count_alike_where_both_models_are_there() -> None:
         (
             "N4",
             (
-                "A large weight need not be a reason: in 30.0% of the texts the most attended unit speaks against the "
-                "decision.",
-                "Where attention is largest there is a reason: in only 2.0% of the texts the most attended unit speaks "
-                "against the decision.",
-                "In 10.3% of the texts the most attended unit speaks against the decision; that is too close to a "
-                "tenth, or rests on too few texts, to call.",
+                "A large weight need not be a reason: for 30.0% of the texts the decision is more probable without the "
+                "most attended unit.",
+                "Where attention is largest there is a reason: for only 2.0% of the texts the decision is more probable "
+                "without the most attended unit.",
+                "For 10.3% of the texts the decision is more probable without the most attended unit; that is too close "
+                "to a tenth, or rests on too few texts, to call.",
             ),
         ),
     ],

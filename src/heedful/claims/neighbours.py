@@ -196,11 +196,11 @@ CLAIMS = named(
         doubt=close("a rise of .05", "seeds"),
     ),
     N4=_of_trainings(
-        statement="In a noticeable share of texts the most attended unit speaks against the decision.",
+        statement="In a noticeable share of texts the decision is more probable without the most attended unit.",
         statistic="share of texts whose decision is more probable without the weight of the most attended unit",
         threshold=NOTICEABLE,
         estimate=lambda rows: mean_column(usual(rows), "violated", least=0.0, most=1.0, of="its test texts"),
-        found="in {only}{:.1%} of the texts the most attended unit speaks against the decision",
+        found="for {only}{:.1%} of the texts the decision is more probable without the most attended unit",
         yes="A large weight need not be a reason: {found}.",
         no="Where attention is largest there is a reason: {found}.",
         doubt=close("a tenth", "texts"),

@@ -7,6 +7,7 @@ has one row per point (kind, tvd, jsd), `determined` one per token. Seeds are po
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ POINTS: Mapping[str, tuple[str, str, str]] = {
     "uniform": (style.GREY, "v", "even weights"),
 }
 """Colour, marker and meaning of the kinds of points in a curve."""
+COLOURS = (*style.CLASS_COLOURS, style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
+"""Of models beside each other."""
 
 
 @style.house_style()
@@ -151,13 +154,10 @@ def run_points(runs: pd.DataFrame, grid: Grid, x: Axis, y: Axis, *, hollow: Axis
     """One number of each run against another: a panel per data set, a look per model; `hollow` is a second height."""
     datasets = grid.datasets
     canvas, axes = style.panels(len(datasets), columns=3, width=6.0 if len(datasets) == 1 else 5.0, height=4.2)
+    styles = zip(grid.models, cycle(COLOURS), cycle(style.MARKERS), strict=False)
     looks: dict[str, dict[str, Any]] = {
-        model: {
-            "color": style.CLASS_COLOURS[place % 7],
-            "marker": style.MARKERS[(place + place // 7) % 7],
-            "linestyle": "",
-        }
-        for place, model in enumerate(grid.models)
+        model: {"color": colour, "marker": marker, "linestyle": ""}
+        for model, colour, marker in styles
         if model in set(runs["model"])
     }
     for axis, (dataset, name) in zip(axes, datasets.items(), strict=True):

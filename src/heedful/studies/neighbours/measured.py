@@ -38,8 +38,8 @@ def model_rows(material: Material) -> pd.DataFrame:
     weight on words of a class, over texts that have such and others. `zeros`: mean share of units with a weight of
     zero. tau_gradient, tau_leave_one_out: mean Kendall τ with attention. `tvd`: median over texts of the median total
     variation of shuffles. erased, fewest: median fraction of the units that flips a decision, along attention and at
-    least, where a part of them is enough. violated, and violated_… of other rankings: share of texts whose top unit
-    speaks against the decision, or for it where its weight is negative. `jsd`: median over texts of the farthest
+    least, where a part of them is enough. violated, and violated_… of other rankings: share of texts whose
+    decision is more probable without the top unit, or less where its weight is negative. `jsd`: median over texts of the farthest
     attention with the same output. whole, without, without_others: accuracy on the texts that have as many other words
     as words of a class: as they are, without the words of a class, and without as many others; `used` is the last
     minus the one before.

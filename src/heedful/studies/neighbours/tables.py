@@ -22,7 +22,7 @@ MODELS: InWords = {
     "TVD, shuffled": ("tvd", "{:.3f}".format),
     "erased": ("erased", per_cent),
     "at least": ("fewest", per_cent),
-    "against": ("violated", per_cent),
+    "surer without": ("violated", per_cent),
     "JSD": ("jsd", two_digits),
 }
 DECEPTION: InWords = {
