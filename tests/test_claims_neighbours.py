@@ -207,10 +207,10 @@ def test_data_sets_count_alike_where_both_models_are_there() -> None:
             (
                 "A large weight need not be a reason: for 30.0% of the texts the decision is more probable without the "
                 "most attended unit.",
-                "Where attention is largest there is a reason: for only 2.0% of the texts the decision is more probable "
-                "without the most attended unit.",
-                "For 10.3% of the texts the decision is more probable without the most attended unit; that is too close "
-                "to a tenth, or rests on too few texts, to call.",
+                "Where attention is largest there is a reason: for only 2.0% of the texts the decision is more "
+                "probable without the most attended unit.",
+                "For 10.3% of the texts the decision is more probable without the most attended unit; that is too "
+                "close to a tenth, or rests on too few texts, to call.",
             ),
         ),
     ],

@@ -28,8 +28,8 @@ TABLES = (
         "words of a class; share of units with a weight of zero; Kendall τ of attention with gradient and "
         "leave-one-out; how far shuffled attention moves the output; fraction of the units that flips a decision when "
         "they are erased along attention, and the least that can; share of texts whose decision is more probable "
-        "without the most attended unit; JSD of the farthest attention with the very same output (at most log 2 = .69). "
-        "Conicity, TVD, fractions and JSD are medians over texts.",
+        "without the most attended unit; JSD of the farthest attention with the very same output (at most log 2 = "
+        ".69). Conicity, TVD, fractions and JSD are medians over texts.",
     ),
     Table(
         name="deception",

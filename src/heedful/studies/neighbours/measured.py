@@ -39,10 +39,10 @@ def model_rows(material: Material) -> pd.DataFrame:
     zero. tau_gradient, tau_leave_one_out: mean Kendall τ with attention. `tvd`: median over texts of the median total
     variation of shuffles. erased, fewest: median fraction of the units that flips a decision, along attention and at
     least, where a part of them is enough. violated, and violated_… of other rankings: share of texts whose
-    decision is more probable without the top unit, or less where its weight is negative. `jsd`: median over texts of the farthest
-    attention with the same output. whole, without, without_others: accuracy on the texts that have as many other words
-    as words of a class: as they are, without the words of a class, and without as many others; `used` is the last
-    minus the one before.
+    decision is more probable without the top unit, or less where its weight is negative. `jsd`: median over texts of
+    the farthest attention with the same output. whole, without, without_others: accuracy on the texts that have words
+    of a class and as many others: as they are, without the words of a class, and without as many others; `used` is the
+    last minus the one before.
     """
     rows = material.below_each_other(_row)
     read = material.kept("reading texts again", read_again, ["words of a class", 1])

@@ -58,7 +58,7 @@ def deception_table(models: pd.DataFrame) -> pd.DataFrame:
 def violation_table(models: pd.DataFrame) -> pd.DataFrame:
     """Of these the share of texts whose top unit has the wrong sign, by ranking."""
     table = models_table(models)
-    return table[[*CELL, *(name for name in table if name.startswith("violated")), "seeds"]]
+    return table[[*CELL, *table.filter(like="violated"), "seeds"]]
 
 
 def models_in_words(table: pd.DataFrame) -> pd.DataFrame:
