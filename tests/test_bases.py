@@ -16,6 +16,7 @@ from heedful.text.corpus import Corpus
 from heedful.text.ragged import segment_sum
 from heedful.traces import Trace
 from heedful.training import loop
+from heedful.training.events import EpochDone, Event
 from tests.commands import Call
 from tests.test_pipeline import Interrupted, same_bits, stop_after
 
@@ -101,6 +102,20 @@ def mean_divergence(one: Trace, other: Trace) -> float:
     return float(segment_sum(alpha * (alpha / beta).log(), one.offsets).mean())
 
 
+def test_the_training_of_a_base_is_told_to_the_observers_too(tmp_path: Path, small_corpus: Corpus) -> None:
+    """And where the base is found, that of the run alone."""
+    ends: list[int] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, EpochDone) and event.last:
+            ends.append(event.epochs)
+
+    store, wanted = Store(tmp_path), GUIDED.change({"training.epochs": 2})
+    run(wanted, store, corpus=small_corpus, observers=[listen])
+    run(wanted.change({"training.epochs": 1}), store, corpus=small_corpus, observers=[listen])
+    assert ends == [4, 2, 1]
+
+
 def test_a_base_may_rest_on_a_base(tmp_path: Path, small_corpus: Corpus) -> None:
     store = Store(tmp_path)
     done = run(DIAGNOSTIC, store, corpus=small_corpus)
@@ -126,6 +141,8 @@ def test_an_interrupted_run_on_a_base_resumes_to_the_same_bits(
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     whole = run(wanted, Store(tmp_path / "whole"), corpus=small_corpus)
     broken = Store(tmp_path / "broken")
+    assert wanted.base is not None
+    run(wanted.base, broken, corpus=small_corpus)
     with pytest.raises(Interrupted):
         run(wanted, broken, corpus=small_corpus, observers=[stop_after(3)])
     bases = len(broken.finished())
@@ -199,7 +216,9 @@ def test_the_command_line_trains_and_shows_a_run_on_a_base(call: Call, tmp_path:
         "base.model.context_size=2", "base.model.score_scale=0.1",
     ]  # fmt: skip
     changes = [part for change in sets for part in ("--set", change)]
-    assert call("train", "synthetic-1", "--store", root, "--encoder", "tanh", *changes).code == 0
+    trained = call("train", "synthetic-1", "--store", root, "--encoder", "tanh", *changes)
+    assert trained.code == 0
+    assert trained.err.count("training on synthetic-1") == 2  # a line for the base, a line for what rests on it
     resting, base = sorted(Store(root).finished(), key=lambda path: "-on-" not in path.name)
     assert base.name[13:] == "entmax15-additive-none-0.1_synthetic-1_0"
     assert resting.name[13:] == "given-dot-tanh-10-on-entmax15-additive-none-0.1_synthetic-1_0"

@@ -14,7 +14,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from heedful.analysis.statistics import share
-from heedful.analysis.tokens import NEUTRAL, NONE, mean_weights, token_groups, training_counts
+from heedful.analysis.tokens import mean_weights, words_of_a_class
 from heedful.config import RunSettings
 from heedful.errors import CheckpointError, StoreError
 from heedful.files import write_json, write_table
@@ -98,12 +98,16 @@ def read_corpus(settings: RunSettings) -> Corpus:
     return load_corpus(**settings.data.model_dump())
 
 
-def base_traces(settings: RunSettings, corpus: Corpus, store: Store) -> Traces:
+def base_traces(settings: RunSettings, corpus: Corpus, store: Store, observers: Sequence[Observer] = ()) -> Traces:
     """What the base of a run does on each split; none where it has no base. The base is found, or computed first.
 
     Another process that computes the base is waited for.
     """
-    return {} if settings.base is None else run(settings.base, store, corpus=corpus).traces(corpus, store)
+    return (
+        {}
+        if settings.base is None
+        else run(settings.base, store, corpus=corpus, observers=observers).traces(corpus, store)
+    )
 
 
 def run(
@@ -116,8 +120,8 @@ def run(
     wait: bool = True,
 ) -> Run:
     """Train, trace and tabulate, once: a finished run of the same settings and data is returned as it is. The run that
-    its settings have as their base is computed before it, and kept too. A run that another process computes is waited
-    for, or, without `wait`, a StoreBusy."""
+    its settings have as their base is computed before it, before the same observers, and kept too. A run that another
+    process computes is waited for, or, without `wait`, a StoreBusy."""
     data = corpus or read_corpus(settings)
     digest = settings.digest(data.fingerprint)
     make = partial(_compute, settings, data, store, observers, digest)
@@ -129,7 +133,7 @@ def _compute(
     settings: RunSettings, corpus: Corpus, store: Store, observers: Sequence[Observer], digest: str, folder: Path
 ) -> None:
     """The run itself, from its last checkpoint on; all sums with the number of threads that is part of its identity."""
-    base = base_traces(settings, corpus, store)
+    base = base_traces(settings, corpus, store, observers)
     started = time.monotonic()
     values = settings.model_dump(mode="json")
     vectors = initial_vectors(
@@ -168,10 +172,7 @@ def _compute(
 
 def _impermissible(settings: RunSettings, corpus: Corpus) -> Bool[Tensor, " vocab"] | None:
     """The tokens that a deceptive attention leaves: those that belong to a class in the training split."""
-    if settings.training.objective != "deceptive":
-        return None
-    groups = token_groups(training_counts(corpus), corpus.class_names)
-    return torch.tensor([group not in {NEUTRAL, NONE} for group in groups])
+    return words_of_a_class(corpus) if settings.training.objective == "deceptive" else None
 
 
 def _train(

@@ -77,7 +77,7 @@ def test_violins_stand_by_quarters_of_the_largest_weight_with_medians_and_counts
     axis = panel(permutation_violins(table, GRID))
     assert medians(axis) == pytest.approx({0.0: 0.2, 2.0: 0.3, 3.0: 0.9})
     names = [label.get_text() for label in axis.get_xticklabels()]
-    assert names == ["0–0.25\n6", "0.25–0.5\n0", "0.5–0.75\n2", "0.75–1\n1"]
+    assert names == ["0–.25\n6", ".25–.5\n0", ".5–.75\n2", ".75–1\n1"]
     violins = [body for body in axis.collections if isinstance(body, PolyCollection)]
     assert len(violins) == 1  # of six texts; fewer than five are points
     heights = np.asarray(violins[0].get_paths()[0].vertices)[:, 1]

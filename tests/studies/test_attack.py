@@ -93,7 +93,7 @@ def test_copies_of_a_text_count_once() -> None:
 def test_shuffles_are_summed_up_by_quarters_of_the_largest_weight() -> None:
     """A text of (¾, ¼) and scores (1, 0): shuffled it stays, or moves by σ(.75) − σ(.25)."""
     found = attack_attention(trace_of((([0.75, 0.25], [1.0, 0.0]), 3), (([0.5, 0.5], [1.0, 0.0]), 2)), shuffles=1)
-    assert found.shuffled["largest_weight"].tolist() == ["0.5 to 0.75", "0.75 to 1"]
+    assert found.shuffled["largest_weight"].tolist() == [".5–.75", ".75–1"]
     assert found.shuffled["texts"].tolist() == [2, 3]
     first = found.shuffled.iloc[0]
     assert [first[name] for name in ("median_tvd", "barely", "flips")] == pytest.approx([0.0, 1.0, 0.0])
@@ -194,7 +194,7 @@ def test_the_pictures_of_an_audit_are_of_its_own_texts() -> None:
     assert panel.get_title(loc="left") == "test texts, this model"
     heights = [float(np.asarray(patch.get_xy())[:, 1].sum()) for patch in panel.patches]  # type: ignore[attr-defined]
     assert heights[3] < heights[0]  # ten texts have none without their most attended unit
-    assert [label.get_text() for label in shuffled.axes[0].get_xticklabels()][2] == "0.5–0.75\n40"
+    assert [label.get_text() for label in shuffled.axes[0].get_xticklabels()][2] == ".5–.75\n40"
 
 
 @pytest.fixture(scope="module")

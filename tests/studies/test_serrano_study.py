@@ -30,13 +30,14 @@ SIGNS = {"bad": ("awful", "dull", "poor"), "good": ("fine", "great", "lovely")}
 PLAIN = ("chair", "door", "house", "lamp", "river", "road", "stone", "table", "tree", "window")
 
 
-def write_texts(path: Path, count: int = 200) -> Path:
-    """Three sentences of four words, two of which say the class; there is a sign of the other class in each text."""
+def write_texts(path: Path, count: int = 200, *, mixed: bool = True) -> Path:
+    """Three sentences of four words, two of which say the class; there is a sign of the other class in each text,
+    unless they are not mixed: then each says the class."""
     chance = random.Random(0)
     rows = []
     for number in range(count):
         label, other = ("bad", "good") if number % 2 else ("good", "bad")
-        signs = [*chance.choices(SIGNS[label], k=2), chance.choice(SIGNS[other])]
+        signs = [*chance.choices(SIGNS[label], k=2), chance.choice(SIGNS[other if mixed else label])]
         sentences = [" ".join([*chance.choices(PLAIN, k=3), sign]).capitalize() + "." for sign in signs]
         chance.shuffle(sentences)
         split = ("train", "train", "dev", "test")[number // 2 % 4]
@@ -63,6 +64,19 @@ def call(*arguments: object) -> Said:
         except SystemExit as end:
             code = int(end.code or 0)
     return Said(code=code, out=out.getvalue(), err=err.getvalue())
+
+
+def reproduced(folder: Path, study: str, *chosen: object, mixed: bool = True) -> dict[str, Any]:
+    """What the command says of a study on a file of a hundred and sixty texts, with vectors of a data folder."""
+    file, vector = write_texts(folder / "rooms.jsonl", 160, mixed=mixed), " ".join(["0.1"] * 50)
+    (folder / "glove.6B.50d.txt").write_text(f"awful {vector}\nlovely {vector}\n", encoding="utf-8")
+    where = ("--store", folder / "store", "--out", folder / "study", "-j", 1, "--json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEEDFUL_DATA", str(folder))
+        done = call("reproduce", study, "--datasets", file, *chosen, *where)
+    assert done.code == 0, done.err
+    said: dict[str, Any] = json.loads(done.out)
+    return said
 
 
 @dataclass(frozen=True, kw_only=True)

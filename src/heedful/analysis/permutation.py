@@ -19,6 +19,8 @@ from heedful.errors import InputError
 from heedful.text.ragged import segment_softmax
 from heedful.traces import Trace
 
+QUARTERS = ("0–.25", ".25–.5", ".5–.75", ".75–1")
+
 PENALTY = 500.0
 """What a step pays for output beyond ε, as in the published code."""
 
@@ -61,6 +63,11 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> pd.Dat
             "flips": flips,
         }
     )
+
+
+def quarters(largest: "pd.Series[float]") -> "pd.Series[pd.CategoricalDtype]":
+    """In which quarter the largest weight of each instance lies, lower ends included."""
+    return pd.cut(largest.astype(float), [-np.inf, 0.25, 0.5, 0.75, np.inf], right=False, labels=list(QUARTERS))
 
 
 @compiled

@@ -103,6 +103,12 @@ def token_groups(
     return list(groups)
 
 
+def words_of_a_class(corpus: Corpus) -> Bool[Tensor, " vocab"]:
+    """Which tokens belong to a class in the training split."""
+    groups = token_groups(training_counts(corpus), corpus.class_names)
+    return torch.tensor([group not in {NEUTRAL, NONE} for group in groups])
+
+
 def _comparable(counts: Int[Tensor, "vocab classes"], by: Measure) -> Float[Tensor, "vocab classes"]:
     """Counts, or numbers in proportion to rates: counts in samples of the classes that are as large as the smallest.
 

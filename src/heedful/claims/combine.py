@@ -66,7 +66,9 @@ def mean_table(parts: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFra
     return grouped.mean(numeric_only=True).drop(columns="seed").assign(seeds=grouped.size()).reset_index()
 
 
-def mean_column(rows: pd.DataFrame, column: str, *, most: float = math.inf, of: str = "its tokens") -> Estimate | None:
+def mean_column(
+    rows: pd.DataFrame, column: str, *, least: float = -math.inf, most: float = math.inf, of: str = "its tokens"
+) -> Estimate | None:
     """The mean of a measured column: over the runs of each seed, then over seeds, with both kinds of interval.
 
     The column's own interval is one `of` tokens, or texts.
@@ -78,7 +80,7 @@ def mean_column(rows: pd.DataFrame, column: str, *, most: float = math.inf, of: 
     below, above = (known[column] - known[f"{column}_low"]).mean(), (known[f"{column}_high"] - known[column]).mean()
     mean = in_quadrature(values, float(below), float(above))
     over = of if len(values) == 1 else f"seeds and {of.replace('its', 'their')}"
-    return replace(mean, high=min(most, mean.high), count=len(known), over=over)
+    return replace(_clipped(mean, (least, most)), count=len(known), over=over)
 
 
 def accuracy_difference(first: pd.DataFrame, second: pd.DataFrame) -> Estimate | None:
@@ -98,16 +100,19 @@ def accuracy_difference(first: pd.DataFrame, second: pd.DataFrame) -> Estimate |
     return replace(found, low=found.value - half, high=found.value + half, over="test texts")
 
 
-def mean_of_runs(statistic: Callable[[pd.DataFrame], float | None], within: Span = (-math.inf, math.inf)) -> OfTable:
+def mean_of_runs(
+    statistic: Callable[[pd.DataFrame], float | None], within: Span = (-math.inf, math.inf)
+) -> Callable[..., Estimate | None]:
     """The mean of a statistic of each run with its interval over seeds, within what the statistic can be.
 
-    One run is no evidence of a regularity, and two are the least that have an interval.
+    One run is no evidence of a regularity, and two are the least that have an interval. It is at the usual level, or
+    at one that is given beside the table.
     """
 
-    def estimate(rows: pd.DataFrame) -> Estimate | None:
+    def estimate(rows: pd.DataFrame, level: float = LEVEL) -> Estimate | None:
         found = [statistic(run) for _, run in rows.groupby("seed")]
         values = np.array([value for value in found if value is not None], dtype=np.float64)
-        return _clipped(mean_over_seeds(values), within) if len(values) > 1 else None
+        return _clipped(mean_over_seeds(values, level=level), within) if len(values) > 1 else None
 
     return estimate
 

@@ -23,17 +23,23 @@ def _counted(*columns: progress.ProgressColumn, console: Console, disable: bool 
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """Shows epochs done, dev accuracy and time left once a training runs; use it as a context."""
+    """Shows epochs done, dev accuracy and time left once a training runs, each training in a line of its own, such as
+    that of a run's base before that of the run; use it as a context."""
 
     def __init__(self, epochs: int, *, title: str = "training") -> None:
         accuracy = progress.TextColumn("dev accuracy {task.fields[accuracy]}")
         self._bar = _counted(accuracy, progress.TimeRemainingColumn(), console=Console(file=sys.stderr))
-        self._task = self._bar.add_task(escape(title), total=epochs, accuracy="–")
+        self._title, self._epochs = escape(title), epochs
+        self._task: progress.TaskID | None = None
 
     def __call__(self, event: Event) -> None:
         self._bar.start()  # not before: a run that is already there shows no bar
+        if self._task is None:
+            self._task = self._bar.add_task(self._title, total=self._epochs, accuracy="–")
         if isinstance(event, EpochDone):
-            self._bar.update(self._task, completed=event.epoch, accuracy=f"{event.row['dev_accuracy']:.3f}")
+            accuracy = f"{event.row['dev_accuracy']:.3f}"
+            self._bar.update(self._task, total=event.epochs, completed=event.epoch, accuracy=accuracy)
+            self._task = None if event.last else self._task
 
     def __exit__(self, *_error: object) -> None:
         self._bar.stop()

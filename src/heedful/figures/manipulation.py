@@ -7,6 +7,9 @@ group). Seeds are pooled.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +18,13 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from heedful.analysis.permutation import QUARTERS, quarters
 from heedful.analysis.statistics import Numbers
 from heedful.figures import style
 from heedful.figures.erasure import Grid, Panel, draw_rows, in_grid, numbers
 from heedful.figures.tokens import name_ends, shown_groups
 
 LARGEST = float(np.log(2))
-QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 BINS = 24
 FEWEST = 5
 """So many instances make a violin; fewer are points."""
@@ -36,6 +39,8 @@ POINTS: Mapping[str, tuple[str, str, str]] = {
     "uniform": (style.GREY, "v", "even weights"),
 }
 """Colour, marker and meaning of the kinds of points in a curve."""
+COLOURS = (*style.CLASS_COLOURS, style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
+"""Of models beside each other."""
 
 
 @style.house_style()
@@ -138,6 +143,37 @@ def divergence_curves(curve: pd.DataFrame, datasets: Mapping[str, str]) -> Canva
     return style.legend_below(canvas, handles, most=min(len(datasets), 2))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """A column of a table, and what it is called."""
+
+    column: str
+    label: str
+
+
+@style.house_style()
+def run_points(runs: pd.DataFrame, grid: Grid, x: Axis, y: Axis, *, hollow: Axis | None = None) -> Canvas:
+    """One number of each run against another: a panel per data set, a look per model; `hollow` is a second height."""
+    datasets = grid.datasets
+    canvas, axes = style.panels(len(datasets), columns=3, width=6.0 if len(datasets) == 1 else 5.0, height=4.2)
+    styles = zip(grid.models, cycle(COLOURS), cycle(style.MARKERS), strict=False)
+    looks: dict[str, dict[str, Any]] = {
+        model: {"color": colour, "marker": marker, "linestyle": ""}
+        for model, colour, marker in styles
+        if model in set(runs["model"])
+    }
+    for axis, (dataset, name) in zip(axes, datasets.items(), strict=True):
+        for model, some in runs[runs["dataset"] == dataset].groupby("model", sort=False):
+            axis.plot(some[x.column], some[y.column], **looks[str(model)], markersize=7)
+            if hollow is not None:
+                axis.plot(some[x.column], some[hollow.column], **looks[str(model)], mfc="none", markersize=7)
+        axis.set(title=style.brief(name), xlabel=x.label, ylabel=y.label)
+    handles = [Line2D([], [], **look, label=model) for model, look in looks.items()]
+    if hollow is not None:
+        handles.append(Line2D([], [], color=style.SOFT, marker="o", mfc="none", linestyle="", label=hollow.label))
+    return style.legend_below(canvas, handles, most=2 * min(len(datasets), 2))
+
+
 @style.house_style()
 def determined_scores(determined: pd.DataFrame, grid: Grid) -> Canvas:
     """Between which values the attention score of each word may lie with the outputs as they are; dots are its own.
@@ -202,7 +238,7 @@ def _handles(groups: Sequence[str], looks: Mapping[str, style.Look]) -> list[Lin
 def _violins(axis: Axes, rows: pd.DataFrame, column: str, colour: str) -> None:
     """The column by quarters of the largest weight: violins with medians, or points where instances are few."""
     known = rows.dropna(subset=[column])
-    places = np.clip(np.digitize(numbers(known["largest_weight"]), QUARTERS[1:-1]), 0, 3)
+    places = quarters(known["largest_weight"]).cat.codes.to_numpy()
     for place in range(4):
         values: Numbers = numbers(known[column])[places == place]
         if len(values) >= FEWEST and np.ptp(values) > 0:
@@ -214,7 +250,7 @@ def _violins(axis: Axes, rows: pd.DataFrame, column: str, colour: str) -> None:
         if len(values):
             axis.plot([place - 0.25, place + 0.25], [float(np.median(values))] * 2, color="black", linewidth=1.4)
     counts = np.bincount(places, minlength=4)
-    names = [f"{low:g}–{high:g}\n{count:,}" for low, high, count in zip(QUARTERS, QUARTERS[1:], counts, strict=False)]
+    names = [f"{quarter}\n{count:,}" for quarter, count in zip(QUARTERS, counts, strict=True)]
     axis.set(xlim=(-0.6, 3.6))
     axis.set_xticks(range(4), names)
 

@@ -5,10 +5,8 @@ Jain & Wallace 2019. Polarity scores stay as they are; every text is attacked by
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
@@ -16,7 +14,7 @@ from torch import Tensor
 
 from heedful.analysis.adversary import LARGEST, PerInstance, adversarial_attention
 from heedful.analysis.flips import in_front
-from heedful.analysis.permutation import permutation_test
+from heedful.analysis.permutation import permutation_test, quarters
 from heedful.claims import Verdict, judge
 from heedful.claims.manipulation import BARELY, ELSEWHERE, FAR, WITHIN
 from heedful.models.classifier import Classifier
@@ -35,8 +33,6 @@ MOST_TEXTS = 300
 
 SHORTEST, LONGEST = 8, 25
 """Units of a text that is shown as an example."""
-
-QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 TITLE = "Another attention, the same output"
 
@@ -210,18 +206,16 @@ def _summary(adversary: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFrame
 
 def _by_quarter(permutation: pd.DataFrame) -> pd.DataFrame:
     """One row per quarter of the largest weight that texts of several units lie in."""
-    places = np.clip(np.digitize(permutation["largest_weight"], QUARTERS[1:-1]), 0, 3)
-    names = [f"{low:g} to {high:g}" for low, high in pairwise(QUARTERS)]
+    placed = permutation.groupby(quarters(permutation["largest_weight"]), observed=True)
     rows = [
         {
-            "largest_weight": name,
+            "largest_weight": str(name),
             "texts": len(some),
             "median_tvd": some["tvd_median"].median(),
             "barely": (some["tvd_median"] <= BARELY).mean(),
             "flips": some["flips"].mean(),
         }
-        for place, name in enumerate(names)
-        if len(some := permutation[places == place])
+        for name, some in placed
     ]
     return pd.DataFrame(rows, columns=["largest_weight", "texts", "median_tvd", "barely", "flips"])
 

@@ -28,7 +28,7 @@ from heedful.sweep.loop import Measuring, SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.recipes import DATASETS, find_dataset
 
-STUDIES = ("sun2020", "serrano2019", "jain2019", "wiegreffe2019")
+STUDIES = ("sun2020", "serrano2019", "jain2019", "wiegreffe2019", "neighbours")
 """Every study: the package of that name has it as its STUDY."""
 
 SYNTHETIC = "synthetic"
@@ -196,6 +196,17 @@ class Scope:
     """Whose rows count; None: all."""
     title: str = ""
     """Of a data set what the paper calls it."""
+
+
+def each_and_all(*measures: str) -> Callable[[Selection], list[Scope]]:
+    """Where claims are judged on these measures: on each data set, and on all of them together."""
+
+    def scopes(selection: Selection) -> list[Scope]:
+        judged = {name: name for name in measures}
+        alone = [Scope(tables=judged, dataset=one) for one in selection.datasets]
+        return [*alone, *([Scope(title="all data sets", tables=judged)] if len(alone) > 1 else [])]
+
+    return scopes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Jain & Wallace 2019, declared: six models, agreement, permutation and exact adversaries, claims J1–J3."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ from heedful.studies.jain2019 import tables
 from heedful.studies.jain2019.figures import FIGURES
 from heedful.studies.jain2019.runs import MODELS, QUICK, WHOLE, cost, token_wise, trials
 from heedful.studies.one_attention import MOST_NUMBERS, determined_words
-from heedful.studies.study import Material, Measure, Scope, Selection, Study, Table
+from heedful.studies.study import Material, Measure, Selection, Study, Table, each_and_all
 from heedful.text.corpus import Corpus
 from heedful.training.loop import limited_threads
 
@@ -29,12 +30,18 @@ DRAWN, TOLERANCES = 30, (0.01, 0.05)
 """Words whose extreme scores are looked for, and how far outputs may move: two linear programs each, of seconds."""
 
 
-def _agreement(run: Run, corpus: Corpus) -> pd.DataFrame:
+def agreement(material: Material, measured: Sequence[str] = MEASURED) -> pd.DataFrame:
+    """Attention beside these measures, one row per run, measure and text that was drawn."""
+    compare = partial(_agreement, measured)
+    return material.kept("comparing attention", compare, ["agreement", *measured, TEXTS, WORDS])
+
+
+def _agreement(measured: Sequence[str], run: Run, corpus: Corpus) -> pd.DataFrame:
     squares = float((corpus.test.lengths.double() ** 2).mean())
     drawn = max(1, min(TEXTS, len(corpus.test), int(WORDS / squares)))
     with limited_threads(run.settings.training.threads):
         return agreement_table(
-            run.model(), corpus.test, measures=MEASURED, sample=drawn, seed=run.settings.training.seed
+            run.model(), corpus.test, measures=measured, sample=drawn, seed=run.settings.training.seed
         )
 
 
@@ -53,9 +60,7 @@ def measures(selection: Selection) -> dict[str, Measure]:
     quickly, of how far outputs determine the scores of words (`determined`)."""
     made: dict[str, Callable[[Material], pd.DataFrame]] = {
         "runs": lambda material: material.below_each_other(lambda _, run: common.run_row(run)),
-        "agreement": lambda material: material.kept(
-            "comparing attention", _agreement, ["agreement", *MEASURED, TEXTS, WORDS]
-        ),
+        "agreement": agreement,
         "permutation": lambda material: material.of_traces(permutation_test),
         "adversary": lambda material: material.of_traces(adversaries),
         "determined": lambda material: material.kept(
@@ -64,13 +69,6 @@ def measures(selection: Selection) -> dict[str, Measure]:
     }
     wanted, slow = trials(selection), [] if selection.quick else token_wise(trials(selection))
     return {name: Measure(make=make, trials=slow if name == "determined" else wanted) for name, make in made.items()}
-
-
-def _scopes(selection: Selection) -> list[Scope]:
-    """Each data set, and all of them together."""
-    judged = {name: name for name in ("agreement", "permutation", "adversary")}
-    alone = [Scope(tables=judged, dataset=one) for one in selection.datasets]
-    return [*alone, *([Scope(title="all data sets", tables=judged)] if len(alone) > 1 else [])]
 
 
 TABLES = (
@@ -129,7 +127,7 @@ STUDY = Study(
     tables=TABLES,
     figures=FIGURES,
     claims=("J1", "J2", "J3", "J3b"),
-    scopes=_scopes,
+    scopes=each_and_all("agreement", "permutation", "adversary"),
     about_figures="Drawn by `heedful reproduce jain2019 --figure all`; SVG, PDF and PNG lie in the study's folder "
     "`figures`. Seeds are pooled.",
     about_quick="A quick look: one seed, and no convolutions.",

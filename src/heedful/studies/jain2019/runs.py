@@ -10,7 +10,7 @@ vectors are GloVe's with 50 numbers; first values of attention are normal with t
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heedful.config import DataSettings, RunSettings
@@ -73,10 +73,10 @@ def settings_of(dataset: str, model: str, seed: int = 0, **changes: Any) -> RunS
     return RunSettings(data=DataSettings(source=dataset)).change(own)
 
 
-def trials(selection: Selection) -> list[Trial]:
-    """All runs, in the order of the tables."""
+def trials(selection: Selection, settings: Callable[[str, str, int], RunSettings] = settings_of) -> list[Trial]:
+    """All runs, in the order of the tables; `settings` are those of a data set, a model and a seed."""
     return [
-        Trial(dataset=dataset, model=model, settings=settings_of(dataset, model, seed))
+        Trial(dataset=dataset, model=model, settings=settings(dataset, model, seed))
         for dataset in selection.datasets
         for model in selection.models
         for seed in range(selection.seeds)

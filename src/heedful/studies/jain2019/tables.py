@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from heedful.analysis.agreement import ALL, agreement_summary
+from heedful.analysis.permutation import quarters
 from heedful.analysis.statistics import Estimate
 from heedful.claims.combine import SHARES, own_or_over_seeds
 from heedful.claims.manipulation import FAR
@@ -93,8 +94,8 @@ def permutation_table(permutation: pd.DataFrame) -> pd.DataFrame:
     Columns: dataset, model, largest_weight (the quarter), texts, median, upper_quartile of the texts' median TVD, and
     flips, the mean share of shuffles that change the decision.
     """
-    quarters = pd.cut(permutation["largest_weight"], [0, 0.25, 0.5, 0.75, 1.0], labels=["0–.25", "–.5", "–.75", "–1"])
-    grouped = permutation.assign(largest_weight=quarters).groupby([*CELL, "largest_weight"], sort=False, observed=True)
+    placed = permutation.assign(largest_weight=quarters(permutation["largest_weight"]))
+    grouped = placed.groupby([*CELL, "largest_weight"], sort=False, observed=True)
     moved = grouped["tvd_median"]
     return pd.DataFrame(
         {

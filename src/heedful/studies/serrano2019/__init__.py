@@ -16,7 +16,7 @@ from heedful.studies.erase import changed_texts
 from heedful.studies.serrano2019 import tables
 from heedful.studies.serrano2019.figures import FIGURES
 from heedful.studies.serrano2019.runs import MODELS, QUICK, QUICK_EPOCHS, WHOLE, cost, data_settings, trials
-from heedful.studies.study import Material, Measure, Scope, Selection, Study, Table
+from heedful.studies.study import Material, Measure, Selection, Study, Table, each_and_all
 
 _ALONG = ("figures", "claims")
 
@@ -49,13 +49,6 @@ def measures(selection: Selection) -> dict[str, Measure]:
     return {"corpora": Measure(make=_corpora, without_runs=True)} | {
         name: Measure(make=one, trials=wanted) for name, one in made.items()
     }
-
-
-def _scopes(selection: Selection) -> list[Scope]:
-    """Each data set, and all of them together."""
-    judged = {"single": "single", "flips": "flips"}
-    alone = [Scope(tables=judged, dataset=one) for one in selection.datasets]
-    return [*alone, *([Scope(title="all data sets", tables=judged)] if len(alone) > 1 else [])]
 
 
 TABLES = (
@@ -130,7 +123,7 @@ STUDY = Study(
     tables=TABLES,
     figures=FIGURES,
     claims=tuple(claim.name for claim in erasure.CLAIMS),
-    scopes=_scopes,
+    scopes=each_and_all("single", "flips"),
     about_figures="Drawn by `heedful reproduce serrano2019 --figure all`; SVG, PDF and PNG lie in the study's folder "
     "`figures`. A unit is a word in a FLAN and a sentence in a HAN; to erase one is to set its attention weight to "
     "zero and renormalise the others. Seeds and random orders are pooled.",

@@ -6,7 +6,7 @@ import pandas as pd
 
 from heedful.papers.jain2019 import NAMES
 from heedful.studies import measures as common
-from heedful.studies.study import Material, Measure, Scope, Selection, Study, Table
+from heedful.studies.study import Material, Measure, Selection, Study, Table, each_and_all
 from heedful.studies.wiegreffe2019 import tables
 from heedful.studies.wiegreffe2019.divergence import OWN, curve_table, seeds_table
 from heedful.studies.wiegreffe2019.figures import FIGURES
@@ -54,13 +54,6 @@ def measures(selection: Selection) -> dict[str, Measure]:
         "seeds": Measure(make=seeds_table, trials=trials(selection, LSTM)),
         "curve": Measure(make=curve_table, trials=trials(selection, LSTM, UNIFORM, ADVERSARY, OWN)),
     }
-
-
-def _scopes(selection: Selection) -> list[Scope]:
-    """Each data set, and all of them together."""
-    judged = {name: name for name in ("runs", "diagnostic", "curve")}
-    alone = [Scope(tables=judged, dataset=one) for one in selection.datasets]
-    return [*alone, *([Scope(title="all data sets", tables=judged)] if len(alone) > 1 else [])]
 
 
 TABLES = (
@@ -111,7 +104,7 @@ STUDY = Study(
     tables=TABLES,
     figures=FIGURES,
     claims=("W1", "W2", "W3"),
-    scopes=_scopes,
+    scopes=each_and_all("runs", "diagnostic", "curve"),
     about_figures="Drawn by `heedful reproduce wiegreffe2019 --figure all`; SVG, PDF and PNG lie in the study's folder "
     "`figures`.",
     about_quick="A quick look: two seeds, two adversaries each, and none that is consistent over the corpus.",

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from heedful.analysis.permutation import quarters
 from heedful.studies.jain2019.tables import accuracy_table
 from heedful.studies.measures import Cell, arranged, beside_in_words
 
@@ -37,9 +38,8 @@ def seeds_summary(seeds: pd.DataFrame) -> pd.DataFrame:
     median_tvd; texts of one unit are left out, and seeds are pooled.
     """
     some = seeds[seeds["units"] > 1]
-    heights = some["largest_weight"].astype(float)
-    quarters = pd.cut(heights, [0, 0.25, 0.5, 0.75, 1.0 + 1e-9], labels=["0–.25", "–.5", "–.75", "–1"])
-    grouped = some.assign(largest_weight=quarters).groupby(["dataset", "largest_weight"], sort=False, observed=True)
+    placed = some.assign(largest_weight=quarters(some["largest_weight"]))
+    grouped = placed.groupby(["dataset", "largest_weight"], sort=False, observed=True)
     return pd.DataFrame(
         {
             "texts": grouped.size(),
