@@ -1,0 +1,337 @@
+"""`heedful.faithfulness`: explanations of any origin before a model, by every metric, with intervals over texts."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.analysis.faithfulness.bounds import naopc_bounds
+from heedful.analysis.faithfulness.looking import base_rate
+from heedful.analysis.faithfulness.metric import Bounds, Case, Metric
+from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
+from heedful.analysis.faithfulness.removal import Asked, Noted
+from heedful.analysis.faithfulness.removing import area
+from heedful.analysis.flips import TraceReading
+from heedful.analysis.statistics import LEVEL, RESAMPLES, Numbers
+from heedful.errors import InputError
+from heedful.explanations import Explanation
+from heedful.notebook import counted, listed, panel, table
+from heedful.subjects import Reading, Subject
+from heedful.traces import Trace
+
+AT_ONCE = 100
+"""Resamples that are drawn at a time."""
+
+Again = Callable[[int], Explanation]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Faithfulness:
+    """Explanations by metrics.
+
+    table: one row per method and metric: value (the mean over texts), low, high (its interval over texts), count
+        (texts that have a value), direction (which values are better), seconds and passes (what the measuring cost:
+        changed texts that the metric is about, those that it shares with others too), remark.
+    instances: one row per method, metric and text: value, null where there is none.
+    bounds: of NAOPC, one row per text: the smallest and largest area of any order that is attained, what no order can
+        pass, whether both ends are proven, and the gap as a share of the range; None where it was not asked for.
+    how: how units were taken away.
+    passes, seconds: what all of it cost; changed texts that were asked about, each once.
+    """
+
+    table: pd.DataFrame
+    instances: pd.DataFrame
+    bounds: pd.DataFrame | None
+    how: str
+    passes: int
+    seconds: float
+
+    def __repr__(self) -> str:
+        methods, metrics = self.table["method"].unique().tolist(), self.table["metric"].nunique()
+        texts = counted(self.instances["instance"].nunique(), "text")
+        return f"Faithfulness({listed(methods)}: {counted(metrics, 'metric')}, {texts}, units go by {self.how})"
+
+    def _repr_html_(self) -> str:
+        wide = self.wide()
+        rows = [[str(name), *(_shown(value) for value in row)] for name, row in zip(wide.index, wide.values.tolist())]
+        return panel(repr(self), table(["metric", *map(str, wide.columns)], rows))
+
+    def wide(self) -> pd.DataFrame:
+        """The values alone, a row for each metric with an arrow to what is better, a column for each method."""
+        names = [f"{row.metric} {ARROWS.get(row.direction, '')}".strip() for row in self.table.itertuples()]
+        wide = self.table.assign(metric=names).pivot(index="metric", columns="method", values="value")
+        return wide.loc[list(dict.fromkeys(names)), self.table["method"].unique().tolist()]
+
+
+def _shown(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
+
+
+def faithfulness(
+    subject: Subject | Reading | Trace,
+    explanations: Explanation | Sequence[Explanation],
+    metrics: Sequence[str | Metric] | None = None,
+    *,
+    how: str | None = None,
+    seed: int = 0,
+    rationales: Sequence[Sequence[bool]] | Bool[Tensor, " units"] | None = None,
+    again: Mapping[str, Again] | None = None,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+) -> Faithfulness:
+    """How true explanations are to a model: every metric of every explanation, with intervals over texts.
+
+    subject: the model (it reads the texts of the explanations), a reading of these texts, or a trace of them.
+    explanations: one or more, on the same units of the same texts; each is called by its method.
+    metrics: names (docs/metrics.md), `comprehensiveness@0.5` for another share, or metrics themselves. None takes all
+        that can be measured with what is given, `naopc` on traces only: elsewhere it asks a model thousands of times.
+    how: how units go: attention, delete or mask; None takes the usual one of the reading.
+    seed: draws random sets of units and resamples.
+    rationales: the units that people marked, a list of marks for each text, or all marks in one row: for plausibility.
+    again: by method, a function of a number that explains the same texts under small noise: for sensitivity.
+    resamples, level: of the bootstrap intervals over texts.
+
+    >>> import heedful
+    >>> from heedful.explanations import Explanation
+    >>> scores = {"attention_weights": [0.25, 0.75], "polarity_scores": [4, -8]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 2], bias=[0], units=["good", "dull"], **scores)
+    >>> attention = Explanation.of_lists([[0.25, 0.75]], targets=[0], class_names=["0", "1"], method="attention")
+    >>> found = heedful.faithfulness(trace, attention, ["flip_fraction", "single_flip", "naopc"])
+    >>> found.table[["method", "metric", "value", "direction"]]
+          method         metric  value direction
+    0  attention  flip_fraction    0.5     lower
+    1  attention    single_flip    1.0    higher
+    2  attention          naopc    1.0    higher
+    """
+    started = time.perf_counter()
+    given = [explanations] if isinstance(explanations, Explanation) else list(explanations)
+    asked = Asked(_reading(subject, given), how)
+    checked = [_checked(one, asked) for one in given]
+    if len({one.method for one in checked}) < len(checked):
+        raise InputError("Explanations are told apart by their methods; two have the same: give each a name of its own.")
+    marks = _marks(rationales, asked)
+    cases = [
+        Case(
+            asked=asked,
+            explanation=one,
+            others=tuple(other for other in checked if other is not one),
+            rationales=marks,
+            again=(again or {}).get(one.method),
+            seed=seed,
+        )
+        for one in checked
+    ]
+    measured = measure(cases, _chosen(metrics, cases))
+    intervals = _intervals(measured, resamples=resamples, level=level, seed=seed)
+    return Faithfulness(
+        table=pd.DataFrame([row.said | interval for row, interval in zip(measured, intervals, strict=True)])[COLUMNS],
+        instances=pd.concat([row.instances() for row in measured], ignore_index=True),
+        bounds=_bounds_table(measured),
+        how=asked.how,
+        passes=asked.passes,
+        seconds=time.perf_counter() - started,
+    )
+
+
+COLUMNS = ["method", "metric", "value", "low", "high", "count", "direction", "seconds", "passes", "remark"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """The values of one metric of one explanation, and what they cost."""
+
+    case: Case
+    metric: Metric
+    values: Float[Tensor, " instances"]
+    seconds: float
+    passes: int
+    remark: str
+
+    @property
+    def said(self) -> dict[str, Any]:
+        found = {"method": self.case.explanation.method, "metric": self.metric.name, "direction": self.metric.direction}
+        return found | {"seconds": self.seconds, "passes": self.passes, "remark": self.remark}
+
+    def instances(self) -> pd.DataFrame:
+        named = {"method": self.case.explanation.method, "metric": self.metric.name}
+        return pd.DataFrame(named | {"instance": np.arange(len(self.values)), "value": self.values.numpy()})
+
+
+def measure(cases: Sequence[Case], metrics: Sequence[Metric]) -> list[Measured]:
+    """Every metric of every case; all questions are noted first, so that each set of units is asked about once."""
+    wanted = [(case, metric) for case in cases for metric in metrics]
+    noted = [
+        [] if metric.remark(case) else [case.asked.note(one) for one in metric.asks(case)] for case, metric in wanted
+    ]
+    cases_with_ends = _with_bounds(cases) if any(metric.bounded for metric in metrics) else cases
+    ends = dict(zip(map(id, cases), cases_with_ends, strict=True))
+    reading = _read_all(cases, noted)
+    everything = max(1, sum(_passes(some) for some in noted))
+    return [
+        _measured(ends[id(case)], metric, some, reading * _passes(some) / everything)
+        for (case, metric), some in zip(wanted, noted, strict=True)
+    ]
+
+
+def _read_all(cases: Sequence[Case], noted: Sequence[Sequence[Noted]]) -> float:
+    """Ask everything that waits; the seconds it took."""
+    started = time.perf_counter()
+    questions = [one for some in noted for one in some if one.numbers is not None]
+    if questions:
+        cases[0].asked.hear(questions[0])
+    return time.perf_counter() - started
+
+
+def _passes(noted: Sequence[Noted]) -> int:
+    return sum(one.passes for one in noted)
+
+
+def _measured(case: Case, metric: Metric, noted: Sequence[Noted], reading: float) -> Measured:
+    started, remark = time.perf_counter(), metric.remark(case)
+    if remark:
+        values = torch.full((len(case.units),), torch.nan, dtype=torch.float64)
+    else:
+        values = metric.value(case, [case.asked.hear(one) for one in noted])
+        remark = _remark(case, metric)
+    seconds = reading + time.perf_counter() - started
+    return Measured(case=case, metric=metric, values=values, seconds=seconds, passes=_passes(noted), remark=remark)
+
+
+def _remark(case: Case, metric: Metric) -> str:
+    """What must be said beside a value."""
+    if "rationales" in metric.needs:
+        return f"base rate {base_rate(case):.3f}"
+    if not metric.bounded or case.bounds is None:
+        return ""
+    proven, gap = case.bounds.proven, case.bounds.gap
+    if not bool(proven.any()) and bool(gap.isnan().all()):
+        return "ends searched by a beam, not proven"
+    largest = gap[gap.isfinite()].max() if bool(gap.isfinite().any()) else torch.tensor(torch.nan)
+    return f"both ends proven on {proven.double().mean():.1%} of the texts; largest known gap {largest:.2%} of the range"
+
+
+def _with_bounds(cases: Sequence[Case]) -> list[Case]:
+    """The cases with the ends of all orders, which are the same for explanations of the same classes."""
+    found: dict[bytes, Bounds] = {}
+    for case in cases:
+        targets = case.explanation.targets
+        key = targets.numpy().tobytes()
+        bounds = found.get(key) or naopc_bounds(case.asked, targets)
+        attained = area(case, [case.asked.hear(case.asked.note(case.curve()))])
+        found[key] = bounds.widened(attained)
+    return [replace(case, bounds=found[case.explanation.targets.numpy().tobytes()]) for case in cases]
+
+
+def _bounds_table(measured: Sequence[Measured]) -> pd.DataFrame | None:
+    bounds = next((row.case.bounds for row in measured if row.metric.bounded), None)
+    if bounds is None:
+        return None
+    names = ("low", "high", "outer_low", "outer_high", "proven", "gap")
+    columns = {name: getattr(bounds, name).numpy() for name in names}
+    return pd.DataFrame({"instance": np.arange(len(bounds.low)), **columns})
+
+
+def _reading(subject: Subject | Reading | Trace, explanations: Sequence[Explanation]) -> Reading:
+    """What is asked: a trace as a reading, a subject's reading of the explained texts, or what is a reading already."""
+    if not explanations:
+        raise InputError("There is nothing to measure: give one explanation or more.")
+    if isinstance(subject, Trace):
+        return TraceReading(trace=subject)
+    if isinstance(subject, Subject):
+        texts = explanations[0].texts
+        if texts is None:
+            raise InputError(
+                "A subject reads the texts that are explained, and the explanation has none: give it its texts, or a "
+                "reading of them instead of the subject."
+            )
+        return subject.read(texts)
+    if isinstance(subject, Reading):
+        return subject
+    raise InputError(
+        f"Faithfulness is measured before a subject, a reading or a trace; got a {type(subject).__name__}. "
+        "`heedful.subject` makes a subject of a model."
+    )
+
+
+def _checked(explanation: Explanation, asked: Asked) -> Explanation:
+    """Refused with a sentence unless it is of the same units and classes as the reading."""
+    name, units = explanation.method, asked.units
+    if len(explanation) != len(units):
+        raise InputError(f"'{name}' explains {counted(len(explanation), 'text')}, the reading has {len(units):,}.")
+    wrong = (explanation.lengths != units.lengths).nonzero()
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(
+            f"'{name}' must explain the units of the reading: text {row} has {int(explanation.lengths[row])} scores and "
+            f"{int(units.lengths[row])} units. Explain the same texts, cut into the same units."
+        )
+    classes = asked.whole.shape[1]
+    if len(explanation.class_names) != classes:
+        raise InputError(f"'{name}' knows {len(explanation.class_names)} classes, the reading {classes}.")
+    return explanation
+
+
+def _marks(rationales: Any, asked: Asked) -> Bool[Tensor, " units"] | None:
+    if rationales is None or isinstance(rationales, Tensor):
+        flat = rationales
+    else:
+        lengths = [len(one) for one in rationales]
+        if lengths != asked.units.lengths.tolist():
+            raise InputError("rationales must have a mark for each unit of each text, in the order of the explanations.")
+        flat = torch.tensor([bool(mark) for one in rationales for mark in one])
+    if flat is not None and list(flat.shape) != [len(asked.units.segments)]:
+        raise InputError(
+            f"rationales must have a mark for each unit: expected {len(asked.units.segments)}, got {list(flat.shape)}."
+        )
+    return None if flat is None else flat.bool()
+
+
+def _chosen(metrics: Sequence[str | Metric] | None, cases: Sequence[Case]) -> list[Metric]:
+    if metrics is not None:
+        return [find_metric(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+    exact = cases[0].asked.trace is not None
+    possible = [one for one in METRICS.values() if exact or not one.bounded]
+    return [one for one in possible if any(not one.remark(case) for case in cases)]
+
+
+def _intervals(measured: Sequence[Measured], *, resamples: int, level: float, seed: int) -> list[dict[str, Any]]:
+    """The mean over texts and its percentile interval; the texts are drawn again with the same numbers for every row.
+
+    A metric with a range counts one more text at either end of it: without those, values that are all alike would make
+    a certainty, however few they are.
+    """
+    ends = np.array([[row.metric.low, row.metric.high] for row in measured], dtype=np.float64)
+    ends[np.isnan(ends).any(1)] = np.nan
+    values = np.concatenate([np.stack([row.values.numpy() for row in measured]), ends], axis=1)
+    own = values[:, :-2]
+    counts = (~np.isnan(own)).sum(1)
+    means = np.where(counts, np.nansum(own, axis=1), np.nan) / np.maximum(counts, 1)
+    low, high = _quantiles(values, resamples, level, seed)
+    bounds = np.fmin(low, means), np.fmax(high, means)
+    return [
+        {"value": float(mean), "low": float(down), "high": float(up), "count": int(count)}
+        for mean, down, up, count in zip(means, *bounds, counts, strict=True)
+    ]
+
+
+def _quantiles(values: Numbers, resamples: int, level: float, seed: int) -> tuple[Numbers, Numbers]:
+    """Of the means of each row over texts drawn again; what is not a number is left out of them."""
+    rng, texts = np.random.default_rng(seed), values.shape[1]
+    known, filled = (~np.isnan(values)).astype(np.float64), np.nan_to_num(values)
+    means = []
+    for start in range(0, resamples, AT_ONCE):
+        drawn = rng.multinomial(texts, np.full(texts, 1 / texts), min(AT_ONCE, resamples - start)).astype(np.float64)
+        seen = drawn @ known.T
+        means.append(np.where(seen > 0, drawn @ filled.T, np.nan) / np.maximum(seen, 1))
+    sampled = np.concatenate(means)
+    alive = known.any(1)
+    low, high = np.full(len(values), np.nan), np.full(len(values), np.nan)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low[alive], high[alive] = np.nanquantile(sampled[:, alive], tails, axis=0)
+    return low, high
