@@ -31,7 +31,7 @@ from heedful.text.ragged import segment_sum
 from heedful.traces import Trace
 
 FEW = 10
-"""Units up to which all sets are asked, a thousand of each text; a beam of five asks as many of twenty units."""
+"""Units up to which all sets of a text are asked: a thousand, as many as a beam asks of a text of fifteen."""
 
 FEW_OF_TRACE = 16
 """Units up to which all sets of a trace are gone through where certificates do not prove the ends."""
@@ -116,7 +116,7 @@ def _of_sets(asked: Asked, targets: Int[Tensor, " instances"], row: int) -> Numb
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Beam:
-    """The chains of one text that are kept: what is gone of it, and Σ p_k so far, times 1 or −1 so that less is better."""
+    """The chains of one text that are kept: what is gone of it, and Σ p_k so far, with the sign that makes less better."""
 
     row: int
     gone: Numbers
@@ -142,9 +142,7 @@ class Beam:
 def _of_beam(asked: Asked, targets: Int[Tensor, " instances"], rows: Numbers, end: float, most: int) -> Numbers:
     """Σ p_k of the best chains that a beam finds, of all texts at once, one question for each length."""
     lengths = asked.units.lengths.tolist()
-    beams = [
-        Beam(row=row, gone=np.zeros((1, lengths[row]), np.bool_), sums=np.zeros(1)) for row in rows.tolist()
-    ]
+    beams = [Beam(row=row, gone=np.zeros((1, lengths[row]), np.bool_), sums=np.zeros(1)) for row in rows.tolist()]
     done = dict[int, float]()
     while beams:
         grown = [beam.children() for beam in beams]

@@ -211,8 +211,8 @@ TOKEN_F1 = Metric(
     low=0,
     high=1,
     inflates=PLAUSIBLE,
-    elsewhere="ERASER chooses as many units as a corpus has marked ones on average, ferret a number that the caller gives; "
-    "here it is the average share.",
+    elsewhere="ERASER chooses as many units as a corpus has marked ones on average, ferret a number that the caller "
+    "gives; here it is the average share.",
     signs=ORDER,
     example=("1/2", "1"),
     value=_token_f1,
@@ -251,8 +251,8 @@ IOU_F1 = Metric(
     low=0,
     high=1,
     inflates=PLAUSIBLE,
-    elsewhere="ferret gives the overlap of the two sets of units of a text as it is. ERASER's macro value is the F1 of mean "
-    "precision and mean recall; here it is the mean F1 over texts.",
+    elsewhere="ferret gives the overlap of the two sets of units of a text as it is. ERASER's macro value is the F1 of "
+    "mean precision and mean recall; here it is the mean F1 over texts.",
     signs=ORDER,
     example=("0", "1"),
     value=_iou_f1,

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.analysis.erasure_loops import arrays, each, shares
+from heedful.analysis.erasure_loops import arrays, each, one_thread, shares
 from heedful.analysis.flips import TraceReading
 from heedful.analysis.violation import add
 from heedful.compiled import compiled
@@ -135,7 +135,7 @@ class Asked:
     def __init__(self, reading: Reading, how: str | None = None) -> None:
         self.reading, self.how = reading, reading.ways[0] if how is None else how
         check_way(self.how, reading)
-        self.units = reading.units
+        self.units, self._threads = reading.units, torch.get_num_threads()
         self.whole = checked(reading.probabilities, len(self.units), len(reading.class_names))
         self._codes = np.random.default_rng(0).integers(0, 2**64, (len(self.units.segments), 2), dtype=np.uint64)
         self._row_codes = np.random.default_rng(1).integers(0, 2**64, (len(self.units), 2), dtype=np.uint64)
@@ -196,7 +196,9 @@ class Asked:
         lengths, classes = self.units.lengths[sets.rows], self.whole.shape[1]
         starts, parts = offsets_of(lengths), [self.whole[:0]]
         for part in in_order(lengths, MOST_PLACES):
-            after = self.reading.without(sets.rows[part], sets.gone[positions_of(starts, part)], self.how)
+            gone = sets.gone[positions_of(starts, part)]
+            with one_thread(self._threads):  # the model's part is not small
+                after = self.reading.without(sets.rows[part], gone, self.how)
             parts.append(checked(after, len(part), classes))
         return torch.cat(parts)
 
@@ -233,7 +235,7 @@ def _along(trace: Trace, question: Prefixes) -> Float[Tensor, "sets classes"]:
 def prefix_logits(trace: Trace, places: Int[Tensor, " units"], *, kept: bool) -> Float[Tensor, "prefixes classes"]:
     """The logits of every prefix of an order, text after text, each from 0 units on to all.
 
-        b + Σ α_i z_i / Σ α_i        over the first k units (kept), or over all but them; b where no weight is left
+    b + Σ α_i z_i / Σ α_i        over the first k units (kept), or over all but them; b where no weight is left
     """
     order = torch.empty_like(places)
     order[trace.offsets[trace.segments] + places] = torch.arange(len(places))

@@ -79,8 +79,8 @@ def sufficiency(share: int | float = TOP) -> Metric:
         high=1,
         inflates="A few words out of their text are the least natural input of all; a model that is sure of anything "
         "makes every explanation sufficient.",
-        elsewhere="Early versions of ferret masked the units that should stay. The normalised form (Carton et al. 2020), "
-        "which some tools print under the same name, is better when higher.",
+        elsewhere="Early versions of ferret masked the units that should stay. The normalised form (Carton et al. "
+        "2020), which some tools print under the same name, is better when higher.",
         signs=ORDER,
         example=("-3/20", "1/2"),
         asks=_first(share, kept=True),
@@ -343,8 +343,8 @@ TAU = Metric(
     high=1,
     inflates="It is agreement with one other explanation, which misses units that stand in for each other; many units "
     "without effect make it noise.",
-    elsewhere="Jain & Wallace correlate with the total variation, which has no sign; here, as in ferret, the effect has "
-    "one. Where all scores or all effects are equal there is no value.",
+    elsewhere="Jain & Wallace correlate with the total variation, which has no sign; here, as in ferret, the effect "
+    "has one. Where all scores or all effects are equal there is no value.",
     signs=ORDER,
     example=("1", "-1/5"),
     asks=_ask_singles,
@@ -503,12 +503,8 @@ INFIDELITY = Metric(
 
 def _correlation(case: Case, answers: Answers) -> Float[Tensor, " instances"]:
     sets = _even_sets(case)
-    apart = [
-        values - expected(values, sets, case)[sets.rows] for values in _sums_and_falls(case, answers, sets)
-    ]
-    sums, falls, both = (
-        expected(one * other, sets, case) for one, other in ((apart[0],) * 2, (apart[1],) * 2, apart)
-    )
+    apart = [values - expected(values, sets, case)[sets.rows] for values in _sums_and_falls(case, answers, sets)]
+    sums, falls, both = (expected(one * other, sets, case) for one, other in ((apart[0],) * 2, (apart[1],) * 2, apart))
     known = (sums > NOTHING**2) & (falls > NOTHING**2)
     return (both / (sums * falls).where(known, 1.0).sqrt()).clamp(-1, 1).where(known, torch.nan)
 

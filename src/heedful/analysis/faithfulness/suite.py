@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.analysis.erasure_loops import one_thread
 from heedful.analysis.faithfulness.bounds import naopc_bounds
 from heedful.analysis.faithfulness.looking import base_rate
 from heedful.analysis.faithfulness.metric import Bounds, Case, Metric
@@ -18,15 +19,12 @@ from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
 from heedful.analysis.faithfulness.removal import Asked, Noted
 from heedful.analysis.faithfulness.removing import area
 from heedful.analysis.flips import TraceReading
-from heedful.analysis.statistics import LEVEL, RESAMPLES, Numbers
+from heedful.analysis.statistics import LEVEL, RESAMPLES, means_over_instances
 from heedful.errors import InputError
 from heedful.explanations import Explanation
 from heedful.notebook import counted, listed, panel, table
 from heedful.subjects import Reading, Subject
 from heedful.traces import Trace
-
-AT_ONCE = 100
-"""Resamples that are drawn at a time."""
 
 Again = Callable[[int], Explanation]
 
@@ -59,12 +57,13 @@ class Faithfulness:
 
     def _repr_html_(self) -> str:
         wide = self.wide()
-        rows = [[str(name), *(_shown(value) for value in row)] for name, row in zip(wide.index, wide.values.tolist())]
+        rows = [[str(row[0]), *map(_shown, row[1:])] for row in wide.itertuples()]
         return panel(repr(self), table(["metric", *map(str, wide.columns)], rows))
 
     def wide(self) -> pd.DataFrame:
         """The values alone, a row for each metric with an arrow to what is better, a column for each method."""
-        names = [f"{row.metric} {ARROWS.get(row.direction, '')}".strip() for row in self.table.itertuples()]
+        arrows = self.table["direction"].map(ARROWS).fillna("")
+        names = (self.table["metric"] + " " + arrows).str.strip().tolist()
         wide = self.table.assign(metric=names).pivot(index="metric", columns="method", values="value")
         return wide.loc[list(dict.fromkeys(names)), self.table["method"].unique().tolist()]
 
@@ -112,23 +111,10 @@ def faithfulness(
     started = time.perf_counter()
     given = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     asked = Asked(_reading(subject, given), how)
-    checked = [_checked(one, asked) for one in given]
-    if len({one.method for one in checked}) < len(checked):
-        raise InputError("Explanations are told apart by their methods; two have the same: give each a name of its own.")
-    marks = _marks(rationales, asked)
-    cases = [
-        Case(
-            asked=asked,
-            explanation=one,
-            others=tuple(other for other in checked if other is not one),
-            rationales=marks,
-            again=(again or {}).get(one.method),
-            seed=seed,
-        )
-        for one in checked
-    ]
-    measured = measure(cases, _chosen(metrics, cases))
-    intervals = _intervals(measured, resamples=resamples, level=level, seed=seed)
+    cases = _cases(asked, given, _marks(rationales, asked), again or {}, seed)
+    with one_thread():
+        measured = measure(cases, _chosen(metrics, cases))
+        intervals = _intervals(measured, resamples=resamples, level=level, seed=seed)
     return Faithfulness(
         table=pd.DataFrame([row.said | interval for row, interval in zip(measured, intervals, strict=True)])[COLUMNS],
         instances=pd.concat([row.instances() for row in measured], ignore_index=True),
@@ -137,6 +123,31 @@ def faithfulness(
         passes=asked.passes,
         seconds=time.perf_counter() - started,
     )
+
+
+def _cases(
+    asked: Asked,
+    explanations: Sequence[Explanation],
+    marks: Bool[Tensor, " units"] | None,
+    again: Mapping[str, Again],
+    seed: int,
+) -> list[Case]:
+    """Each explanation with the others beside it, all checked."""
+    for one in explanations:
+        _check(one, asked)
+    if len({one.method for one in explanations}) < len(explanations):
+        raise InputError("Explanations are told apart by their methods, and two have the same: give each its own name.")
+    return [
+        Case(
+            asked=asked,
+            explanation=one,
+            others=tuple(other for other in explanations if other is not one),
+            rationales=marks,
+            again=again.get(one.method),
+            seed=seed,
+        )
+        for one in explanations
+    ]
 
 
 COLUMNS = ["method", "metric", "value", "low", "high", "count", "direction", "seconds", "passes", "remark"]
@@ -213,7 +224,9 @@ def _remark(case: Case, metric: Metric) -> str:
     if not bool(proven.any()) and bool(gap.isnan().all()):
         return "ends searched by a beam, not proven"
     largest = gap[gap.isfinite()].max() if bool(gap.isfinite().any()) else torch.tensor(torch.nan)
-    return f"both ends proven on {proven.double().mean():.1%} of the texts; largest known gap {largest:.2%} of the range"
+    return (
+        f"both ends proven on {proven.double().mean():.1%} of the texts; largest known gap {largest:.2%} of the range"
+    )
 
 
 def _with_bounds(cases: Sequence[Case]) -> list[Case]:
@@ -259,22 +272,23 @@ def _reading(subject: Subject | Reading | Trace, explanations: Sequence[Explanat
     )
 
 
-def _checked(explanation: Explanation, asked: Asked) -> Explanation:
-    """Refused with a sentence unless it is of the same units and classes as the reading."""
-    name, units = explanation.method, asked.units
+def _check(explanation: Explanation, asked: Asked) -> None:
+    """Refuse an explanation that is not of the units and classes of the reading."""
+    name, units, classes = explanation.method, asked.units, asked.whole.shape[1]
     if len(explanation) != len(units):
         raise InputError(f"'{name}' explains {counted(len(explanation), 'text')}, the reading has {len(units):,}.")
     wrong = (explanation.lengths != units.lengths).nonzero()
     if len(wrong):
         row = int(wrong[0])
         raise InputError(
-            f"'{name}' must explain the units of the reading: text {row} has {int(explanation.lengths[row])} scores and "
-            f"{int(units.lengths[row])} units. Explain the same texts, cut into the same units."
+            f"'{name}' must explain the units of the reading: text {row} has {int(explanation.lengths[row])} scores "
+            f"and {int(units.lengths[row])} units. Explain the same texts, cut into the same units."
         )
-    classes = asked.whole.shape[1]
     if len(explanation.class_names) != classes:
         raise InputError(f"'{name}' knows {len(explanation.class_names)} classes, the reading {classes}.")
-    return explanation
+    targets = explanation.targets
+    if len(targets) != len(units) or not bool(((targets >= 0) & (targets < classes)).all()):
+        raise InputError(f"'{name}' must have a class from 0 to {classes - 1} as target of each of its texts.")
 
 
 def _marks(rationales: Any, asked: Asked) -> Bool[Tensor, " units"] | None:
@@ -283,7 +297,9 @@ def _marks(rationales: Any, asked: Asked) -> Bool[Tensor, " units"] | None:
     else:
         lengths = [len(one) for one in rationales]
         if lengths != asked.units.lengths.tolist():
-            raise InputError("rationales must have a mark for each unit of each text, in the order of the explanations.")
+            raise InputError(
+                "rationales must have a mark for each unit of each text, in the order of the explanations."
+            )
         flat = torch.tensor([bool(mark) for one in rationales for mark in one])
     if flat is not None and list(flat.shape) != [len(asked.units.segments)]:
         raise InputError(
@@ -301,37 +317,7 @@ def _chosen(metrics: Sequence[str | Metric] | None, cases: Sequence[Case]) -> li
 
 
 def _intervals(measured: Sequence[Measured], *, resamples: int, level: float, seed: int) -> list[dict[str, Any]]:
-    """The mean over texts and its percentile interval; the texts are drawn again with the same numbers for every row.
-
-    A metric with a range counts one more text at either end of it: without those, values that are all alike would make
-    a certainty, however few they are.
-    """
+    values = np.stack([row.values.numpy() for row in measured])
     ends = np.array([[row.metric.low, row.metric.high] for row in measured], dtype=np.float64)
-    ends[np.isnan(ends).any(1)] = np.nan
-    values = np.concatenate([np.stack([row.values.numpy() for row in measured]), ends], axis=1)
-    own = values[:, :-2]
-    counts = (~np.isnan(own)).sum(1)
-    means = np.where(counts, np.nansum(own, axis=1), np.nan) / np.maximum(counts, 1)
-    low, high = _quantiles(values, resamples, level, seed)
-    bounds = np.fmin(low, means), np.fmax(high, means)
-    return [
-        {"value": float(mean), "low": float(down), "high": float(up), "count": int(count)}
-        for mean, down, up, count in zip(means, *bounds, counts, strict=True)
-    ]
-
-
-def _quantiles(values: Numbers, resamples: int, level: float, seed: int) -> tuple[Numbers, Numbers]:
-    """Of the means of each row over texts drawn again; what is not a number is left out of them."""
-    rng, texts = np.random.default_rng(seed), values.shape[1]
-    known, filled = (~np.isnan(values)).astype(np.float64), np.nan_to_num(values)
-    means = []
-    for start in range(0, resamples, AT_ONCE):
-        drawn = rng.multinomial(texts, np.full(texts, 1 / texts), min(AT_ONCE, resamples - start)).astype(np.float64)
-        seen = drawn @ known.T
-        means.append(np.where(seen > 0, drawn @ filled.T, np.nan) / np.maximum(seen, 1))
-    sampled = np.concatenate(means)
-    alive = known.any(1)
-    low, high = np.full(len(values), np.nan), np.full(len(values), np.nan)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low[alive], high[alive] = np.nanquantile(sampled[:, alive], tails, axis=0)
-    return low, high
+    found = means_over_instances(values, ends, resamples=resamples, level=level, seed=seed)
+    return [{"value": one.value, "low": one.low, "high": one.high, "count": one.count} for one in found]

@@ -15,12 +15,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.analysis.erasure_loops import one_thread
 from heedful.analysis.faithfulness.metric import LOWER, Case, Metric
 from heedful.analysis.faithfulness.metrics import METRICS, find_metric
 from heedful.analysis.faithfulness.planted import MAKERS, World, plant
 from heedful.analysis.faithfulness.removal import Asked
 from heedful.analysis.faithfulness.suite import Measured, measure
-from heedful.analysis.statistics import Numbers, bounded_mean
+from heedful.analysis.statistics import Estimate, Numbers, means_over_instances
 from heedful.errors import InputError
 from heedful.explanations import Explanation
 
@@ -79,15 +80,16 @@ def _of_world(
     controls = [permuted(truth, seed=seed, number=number) for number in range(permutations)]
     controls.append(truth.with_scores(-truth.scores, INVERTED))
     cases = [Case(asked=asked, explanation=one, seed=seed) for one in (truth, *controls)]
-    by_metric = _grouped(measure(cases, metrics))
-    rows = []
+    with one_thread():
+        by_metric = _grouped(measure(cases, metrics))
+    said, shares = [], []
     for metric in metrics:
-        own, *others = by_metric[metric.name]
+        own, *others = (row.values for row in by_metric[metric.name])
         for control, values in ((PERMUTED, others[:-1]), (INVERTED, others[-1:])):
-            shares = torch.stack([preferred(own.values, other.values, metric.direction) for other in values]).mean(0)
-            said = {"metric": metric.name, "sees_model": metric.sees_model, "world": name, "control": control}
-            rows.append(said | _judged(shares, control))
-    return rows
+            said.append({"metric": metric.name, "sees_model": metric.sees_model, "world": name, "control": control})
+            shares.append(torch.stack([preferred(own, other, metric.direction) for other in values]).mean(0).numpy())
+    estimates = means_over_instances(np.stack(shares), np.tile([0.0, 1.0], (len(shares), 1)), seed=seed)
+    return [one | _judged(found, own) for one, found, own in zip(said, estimates, shares, strict=True)]
 
 
 def _grouped(measured: Sequence[Measured]) -> dict[str, list[Measured]]:
@@ -116,14 +118,9 @@ def permuted(truth: Explanation, *, seed: int = 0, number: int = 0) -> Explanati
     return truth.with_scores(truth.scores[drawn[truth.segments[drawn].argsort(stable=True)]], f"{PERMUTED} {number}")
 
 
-def _judged(shares: Float[Tensor, " instances"], control: str) -> dict[str, Any]:
-    known: Numbers = shares[shares.isfinite()].numpy()
-    if not len(known):
-        nothing = {"diagnosticity": np.nan, "low": np.nan, "high": np.nan, "texts": 0, "ties": np.nan}
-        return nothing | {"verdict": DISTRUST}
-    found = bounded_mean(known, low=0, high=1)
+def _judged(found: Estimate, shares: Numbers) -> dict[str, Any]:
     numbers = {"diagnosticity": found.value, "low": found.low, "high": found.high, "texts": found.count}
-    ties = float((known == 0.5).mean())
+    ties = float((shares == 0.5).sum() / max(1, found.count))
     return numbers | {"ties": ties, "verdict": TRUST if found.low > TRUSTED else DISTRUST}
 
 
