@@ -116,7 +116,7 @@ def _of_sets(asked: Asked, targets: Int[Tensor, " instances"], row: int) -> Numb
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Beam:
-    """The chains of one text that are kept: what is gone of it, and Σ p_k so far, with the sign that makes less better."""
+    """The chains of one text that are kept: what is gone of it, and Σ p_k so far, signed so that less is better."""
 
     row: int
     gone: Numbers

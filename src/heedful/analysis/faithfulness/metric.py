@@ -114,7 +114,7 @@ class Case:
         return not self.others if need == "others" else getattr(self, need) is None
 
 
-Answers = Sequence[Float[Tensor, "sets classes"]]
+Answers = Sequence[Float[Tensor, "_ classes"]]
 
 
 def nothing(_: Case) -> tuple[Question, ...]:
@@ -144,8 +144,8 @@ class Metric:
     formula: str
     source: str
     direction: str
-    low: float | None
-    high: float | None
+    low: int | float | None
+    high: int | float | None
     inflates: str
     elsewhere: str
     signs: str

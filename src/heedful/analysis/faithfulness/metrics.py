@@ -78,7 +78,7 @@ def _card(metric: Metric) -> str:
     return "\n".join([f"## {metric.title} (`{metric.name}`)", "", *lines, ""])
 
 
-def _range(low: float | None, high: float | None) -> str:
+def _range(low: int | float | None, high: int | float | None) -> str:
     ends = ("−∞" if low is None else f"{low:g}", "∞" if high is None else f"{high:g}")
     return " … ".join(ends).replace("-", "−")
 

@@ -58,8 +58,7 @@ class Planted(Reading):
 
     @cached_property
     def probabilities(self) -> Float[Tensor, "instances classes"]:
-        nothing = torch.zeros(len(self.weights), dtype=torch.bool)
-        return self.without(torch.arange(len(self.on)), nothing, self.ways[0])
+        return self._said(torch.arange(len(self.on)), torch.ones_like(self.weights))
 
     @cached_property
     def relevant(self) -> Bool[Tensor, " units"]:
@@ -77,7 +76,10 @@ class Planted(Reading):
         self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " places"], how: str = DELETE
     ) -> Float[Tensor, "rows classes"]:
         check_way(how, self)
-        starts, there = offsets_of(self.on.lengths[rows]), (~gone).double()
+        return self._said(rows, (~gone).double())
+
+    def _said(self, rows: Int[Tensor, " rows"], there: Float[Tensor, " places"]) -> Float[Tensor, "rows classes"]:
+        starts = offsets_of(self.on.lengths[rows])
         odds = self.bias[rows] + segment_sum(self.weights[self.on.of_rows(rows)] * there, starts)
         chosen = positions_of(self._pair_offsets, rows)
         owners = torch.repeat_interleave(torch.arange(len(rows)), torch.diff(self._pair_offsets)[rows])
