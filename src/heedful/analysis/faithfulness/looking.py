@@ -260,7 +260,7 @@ IOU_F1 = Metric(
 )
 
 
-def _each(case: Case, total: float | None) -> Float[Tensor, " instances"]:
+def _each(case: Case, total: int | float | None) -> Float[Tensor, " instances"]:
     assert total is not None
     return torch.full((len(case.units),), total / len(case.units), dtype=torch.float64)
 

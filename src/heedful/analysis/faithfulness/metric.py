@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -165,7 +164,3 @@ class Metric:
         """Why there is no value, or nothing."""
         lacking = [NEEDS[need] for need in self.needs if case.missing(need)]
         return f"not measured: {', '.join(lacking)}" if lacking else ""
-
-    def named(self, setting: str, **changes: Any) -> "Metric":
-        """The same metric with another setting, told by its name."""
-        return replace(self, name=f"{self.name} {setting}", title=f"{self.title}, {setting}", **changes)

@@ -52,8 +52,8 @@ explanation, the second that of a pretended attention .1, .3, .5, .1. (For plaus
 noise the weights become 0, ln 9, −ln 3, ln 3 and the attention .1, .3, .4, .2; the weights cost half a second and five
 passes, the attention a quarter and one.)
 
-Whether a metric can tell a true explanation from a false one is measured by
-`heedful.analysis.faithfulness.diagnosticity`.
+Whether a metric can tell a true explanation from a false one is measured on planted worlds:
+[faithfulness.md](faithfulness.md).
 """
 
 

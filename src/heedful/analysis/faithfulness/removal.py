@@ -114,15 +114,14 @@ def every_set(units: int) -> Bool[Tensor, "sets units"]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Noted:
-    """A question, and the numbers of its sets among all that are asked; None where a trace needs no asking."""
+    """A question by the numbers of its sets among all that are asked; by itself where a trace needs no asking."""
 
-    question: Question
-    numbers: Int[Tensor, " sets"] | None
+    asked: Int[Tensor, " sets"] | Prefixes
 
     @property
     def passes(self) -> int:
         """How many different changed texts it is about."""
-        return len(self.question.rows) if self.numbers is None else len(self.numbers.unique())
+        return len(self.asked.rows) if isinstance(self.asked, Prefixes) else len(self.asked.unique())
 
 
 class Asked:
@@ -156,21 +155,19 @@ class Asked:
     def note(self, question: Question) -> Noted:
         """Keep a question to be asked with others."""
         if isinstance(question, Sets):
-            return Noted(question=question, numbers=self._add(question))
-        numbers = self._add(question.sets(self.units)) if self.trace is None else None
-        return Noted(question=question, numbers=numbers)
+            return Noted(asked=self._add(question))
+        return Noted(asked=self._add(question.sets(self.units)) if self.trace is None else question)
 
     def hear(self, noted: Noted) -> Float[Tensor, "sets classes"]:
         """The answers to a question, after everything that waits was asked."""
-        if noted.numbers is None:
-            assert isinstance(noted.question, Prefixes)
+        if isinstance(noted.asked, Prefixes):
             assert self.trace is not None
-            return _along(self.trace, noted.question)
+            return _along(self.trace, noted.asked)
         if self._waiting:
             rows, gone = (torch.cat([getattr(sets, name) for sets in self._waiting]) for name in ("rows", "gone"))
             self._answers = torch.cat([self._answers, self._ask(Sets(rows=rows, gone=gone))])
             self._waiting.clear()
-        return self._answers[noted.numbers]
+        return self._answers[noted.asked]
 
     def _add(self, sets: Sets) -> Int[Tensor, " sets"]:
         """The numbers of these sets; those that are new wait to be asked."""
