@@ -176,7 +176,7 @@ def test_means_of_many_rows_over_the_same_resamples() -> None:
     assert [one.count for one in found] == [50, 50, 0, 40]
     assert found[0].value == pytest.approx(values[0].mean())
     assert found[3].value == pytest.approx(values[3, :40].mean())
-    alone = bounded_mean(values[0], low=0, high=1)
+    alone = bounded_mean(values[0], low=0.0, high=1.0)
     assert (found[0].low, found[0].high) == pytest.approx((alone.low, alone.high), abs=0.02)
     assert found[1].low < 1 == found[1].value == found[1].high
     assert not found[2].known

@@ -39,17 +39,17 @@ def test_permuted_truth_has_the_same_numbers_in_other_places() -> None:
 
 def test_headline_metrics_know_the_truth_and_blind_ones_do_not() -> None:
     table = diagnosticity(metrics=[*HEADLINE, *BLIND, "single_flip"], texts=200)
-    own = table[(table["control"] == PERMUTED) & (table["world"] != "all")].set_index(["metric", "world"])
+    own = table[(table["control"] == PERMUTED) & (table["world"] != "all")]
     for name in HEADLINE:
-        assert (own.loc[name, "diagnosticity"] >= 0.95).all(), name
-    for name in BLIND:
-        assert own.loc[name, "diagnosticity"].tolist() == [0.5] * 4
-        assert own.loc[name, "ties"].tolist() == [1.0] * 4
+        assert (own.loc[own["metric"] == name, "diagnosticity"] >= 0.95).all(), name
+    blind = own[own["metric"].isin(BLIND)]
+    assert blind["diagnosticity"].tolist() == [0.5] * 8
+    assert blind["ties"].tolist() == [1.0] * 8
     verdicts = table[table["world"] == "all"].set_index("metric")["verdict"]
     assert verdicts[list(HEADLINE)].tolist() == [TRUST] * len(HEADLINE)
     assert verdicts[[*BLIND, "single_flip"]].tolist() == [DISTRUST] * 3
-    inverted = table[table["control"] == INVERTED].set_index(["metric", "world"])["diagnosticity"]
-    assert (inverted.loc[list(HEADLINE)] == 1).all()
+    inverted = table[(table["control"] == INVERTED) & table["metric"].isin(HEADLINE)]
+    assert inverted["diagnosticity"].tolist() == [1.0] * 4 * len(HEADLINE)
     assert (table["low"] <= table["diagnosticity"]).all()
     assert (table["diagnosticity"] <= table["high"]).all()
 

@@ -16,6 +16,9 @@ from heedful.text.ragged import segment_sum
 HIGHER, LOWER, NEITHER = "higher", "lower", "neither"
 """Which values are better."""
 
+NOTHING = 1e-9
+"""A difference of probabilities that is none."""
+
 ORDER = "Only the order of the scores counts; in a signed explanation what speaks against the class comes last."
 SIZE = "The scores count as they are; those of an unsigned explanation are taken as all in favour of the class."
 MAGNITUDE = "Only the sizes of the scores count, not their signs."

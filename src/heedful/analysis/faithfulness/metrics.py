@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heedful.analysis.faithfulness.drawing import DRAWING
 from heedful.analysis.faithfulness.looking import LOOKING
 from heedful.analysis.faithfulness.metric import HIGHER, LOWER, Metric
 from heedful.analysis.faithfulness.removing import REMOVING, comprehensiveness, log_odds, sufficiency
 from heedful.errors import InputError, UnknownName
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*REMOVING, *LOOKING)}
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*REMOVING, *DRAWING, *LOOKING)}
 
 AT_A_SHARE: Mapping[str, Any] = {
     "comprehensiveness": comprehensiveness,
