@@ -279,6 +279,8 @@ def test_explanations_of_other_units_are_refused() -> None:
         faithfulness(game, own, rationales=torch.tensor([True, False, True]))
     with pytest.raises(UnknownName, match="way to take units away 'mask'"):
         faithfulness(game, own, how="mask")
+    with pytest.raises(InputError, match="again= gives for 'me' must explain the same units"):
+        faithfulness(game, own, again={"me": lambda _: replace(own, offsets=torch.tensor([0, 3, 4]))})
 
 
 @dataclass

@@ -19,6 +19,7 @@ from heedful.analysis.faithfulness.metric import (
     Metric,
 )
 from heedful.analysis.rankings import sorted_units
+from heedful.errors import InputError
 from heedful.text.ragged import segment_sum
 
 NOISES = 8
@@ -29,10 +30,18 @@ OVERLAP = 0.5
 BLIND = "It never sees the model: a useless explanation can have any value of it."
 
 
-def _sensitivity(case: Case, _: Answers) -> Float[Tensor, " instances"]:
+def _under_noise(case: Case, noise: int) -> Float[Tensor, " units"]:
+    """The scores of the same units under the noise of a number."""
     assert case.again is not None
+    found = case.again(noise)
+    if not torch.equal(found.offsets, case.units.offsets):
+        raise InputError(f"What again= gives for '{case.explanation.method}' must explain the same units of its texts.")
+    return found.scores
+
+
+def _sensitivity(case: Case, _: Answers) -> Float[Tensor, " instances"]:
     scores = case.explanation.scores
-    apart = [case.total((case.again(noise).scores - scores) ** 2) for noise in range(NOISES)]
+    apart = [case.total((_under_noise(case, noise) - scores) ** 2) for noise in range(NOISES)]
     size = case.total(scores**2)
     return (torch.stack(apart).amax(0) / size.where(size > 0, torch.nan)).sqrt()
 
