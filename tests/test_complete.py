@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from heedful.analysis.faithfulness import METRICS
 from heedful.analysis.rankings import RANKINGS
 from heedful.attention.normalisers import NORMALISERS
 from heedful.claims import CLAIMS
@@ -17,6 +18,7 @@ from heedful.studies.study import STUDIES, find_study
 
 REGISTRIES: Mapping[str, Collection[str]] = {
     "ranking": RANKINGS,
+    "metric": METRICS,
     "encoder": ENCODERS,
     "attention": ATTENTIONS,
     "normaliser": NORMALISERS,

@@ -14,6 +14,7 @@ NAMES = [
     "__version__",
     "adversarial_attention",
     "audit",
+    "faithfulness",
     "first_flips",
     "fit",
     "flow_terms",

@@ -11,6 +11,7 @@ from heedful.version import __version__
 if TYPE_CHECKING:
     from heedful.analysis.adversary import adversarial_attention
     from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure, verify_flip
+    from heedful.analysis.faithfulness.suite import faithfulness
     from heedful.analysis.permutation import permutation_test
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
@@ -32,6 +33,7 @@ _HOMES = {
     "Trace": "heedful.traces",
     "adversarial_attention": "heedful.analysis.adversary",
     "audit": "heedful.studies.audit",
+    "faithfulness": "heedful.analysis.faithfulness.suite",
     "first_flips": "heedful.analysis.erasure",
     "fit": "heedful.training.loop",
     "flow_terms": "heedful.probes.scores",
@@ -47,8 +49,8 @@ _HOMES = {
 }
 
 __all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "adversarial_attention", "audit"]
-__all__ += ["first_flips", "fit", "flow_terms", "load_corpus", "load_model", "minimum_flips", "permutation_test"]
-__all__ += ["save_model", "single_erasure", "token_scores", "trace", "verify_flip"]
+__all__ += ["faithfulness", "first_flips", "fit", "flow_terms", "load_corpus", "load_model", "minimum_flips"]
+__all__ += ["permutation_test", "save_model", "single_erasure", "token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from heedful.analysis.statistics import (
     bootstrap,
     bounded_mean,
     mean_over_seeds,
+    means_over_instances,
     paired_difference,
     share,
 )
@@ -163,3 +164,22 @@ def test_equal_values_have_a_mean_but_no_certainty() -> None:
     assert found.low < 0.25 < found.high
     many = bounded_mean(np.full(2000, 0.25), low=0.0, high=1.0)
     assert many.high - many.low < (found.high - found.low) / 20
+
+
+def test_means_of_many_rows_over_the_same_resamples() -> None:
+    """As one by one; values that are all alike are no certainty where there are bounds; what is missing is left out."""
+    rng = np.random.default_rng(0)
+    values = np.stack([rng.random(50), np.full(50, 1.0), np.full(50, np.nan), rng.normal(size=50)])
+    values[3, 40:] = np.nan
+    ends = np.array([[0, 1], [0, 1], [0, 1], [np.nan, 1]], dtype=np.float64)
+    found = means_over_instances(values, ends)
+    assert [one.count for one in found] == [50, 50, 0, 40]
+    assert found[0].value == pytest.approx(values[0].mean())
+    assert found[3].value == pytest.approx(values[3, :40].mean())
+    alone = bounded_mean(values[0], low=0.0, high=1.0)
+    assert (found[0].low, found[0].high) == pytest.approx((alone.low, alone.high), abs=0.02)
+    assert found[1].low < 1 == found[1].value == found[1].high
+    assert not found[2].known
+    assert found[3].low < found[3].value < found[3].high
+    again = means_over_instances(np.stack([values[0], values[0] + 1]), np.full((2, 2), np.nan), seed=3)
+    assert again[1].low - again[0].low == pytest.approx(1)

@@ -8,10 +8,12 @@ import torch
 from torch import Tensor
 
 from heedful.analysis.erasure import first_flips
-from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, Subject, TraceSubject, Units, flips_along
+from heedful.analysis.flips import Grid, TraceReading, flips_along
 from heedful.analysis.rankings import ranked
 from heedful.errors import UnknownName
-from heedful.probes.reading import Reader
+from heedful.probes.reading import ModelReading
+from heedful.subjects import ATTENTION, DELETE, MASK, Reading, Units
+from heedful.text.ragged import offsets_of, segment_sum
 from heedful.tracing import trace
 from tests.oracles import erasure as oracle
 from tests.oracles.random_traces import random_trace
@@ -19,21 +21,21 @@ from tests.oracles.reading import parts
 from tests.probes.test_reading import a_model, as_split, documents
 
 TEXTS = as_split(documents(12, seed=6))
-SUBJECTS: dict[str, Subject] = {
-    "trace": TraceSubject(trace=random_trace(2, instances=20, longest=9)),
-    "wide trace": TraceSubject(trace=random_trace(7, instances=20, longest=9)),
-    "flat": Reader.of(a_model("flat", "gru"), TEXTS),
-    "without encoder": Reader.of(a_model("flat", "none"), TEXTS),
-    "hierarchical": Reader.of(a_model("hierarchical", "conv"), TEXTS),
+SUBJECTS: dict[str, Reading] = {
+    "trace": TraceReading(trace=random_trace(2, instances=20, longest=9)),
+    "wide trace": TraceReading(trace=random_trace(7, instances=20, longest=9)),
+    "flat": ModelReading.of(a_model("flat", "gru"), TEXTS),
+    "without encoder": ModelReading.of(a_model("flat", "none"), TEXTS),
+    "hierarchical": ModelReading.of(a_model("hierarchical", "conv"), TEXTS),
 }
 WAYS = [(name, how) for name, subject in SUBJECTS.items() for how in subject.ways]
 
 
-def every(subject: Subject) -> Tensor:
+def every(subject: Reading) -> Tensor:
     return torch.arange(len(subject.units.lengths))
 
 
-def some_gone(subject: Subject, seed: int = 0) -> Tensor:
+def some_gone(subject: Reading, seed: int = 0) -> Tensor:
     return torch.rand(int(subject.units.offsets[-1]), generator=torch.Generator().manual_seed(seed)) < 0.4
 
 
@@ -56,7 +58,7 @@ def test_with_nothing_gone_nothing_changes(name: str, how: str) -> None:
 @pytest.mark.parametrize(("name", "how"), [pair for pair in WAYS if pair[1] != MASK])
 def test_with_everything_gone_the_bias_is_left(name: str, how: str) -> None:
     subject = SUBJECTS[name]
-    assert isinstance(subject, TraceSubject)
+    assert isinstance(subject, TraceReading)
     after = subject.without(every(subject), torch.ones(int(subject.units.offsets[-1]), dtype=torch.bool), how)
     torch.testing.assert_close(after, subject.trace.bias.softmax(0).expand_as(after))
 
@@ -67,10 +69,19 @@ def test_texts_are_answered_in_the_order_asked_and_by_themselves(name: str, how:
     whole = subject.without(every(subject), gone, how)
     torch.testing.assert_close(whole.sum(1), torch.ones(len(whole)).double())
     rows = torch.tensor([7, 2, 9])
-    torch.testing.assert_close(subject.without(rows, gone, how), whole[rows])
-    others = gone & (subject.units.segments == 2)
-    torch.testing.assert_close(subject.without(torch.tensor([2]), others, how), whole[[2]])
-    assert torch.equal(subject.decide(rows, gone, how), whole[rows].argmax(1))
+    marks = gone[subject.units.of_rows(rows)]
+    torch.testing.assert_close(subject.without(rows, marks, how), whole[rows])
+    assert torch.equal(subject.decide(rows, marks, how), whole[rows].argmax(1))
+
+
+@pytest.mark.parametrize(("name", "how"), WAYS)
+def test_one_text_may_be_asked_about_many_times_at_once(name: str, how: str) -> None:
+    subject, rows = SUBJECTS[name], torch.tensor([3, 1, 3, 3])
+    marks = [some_gone(subject, seed)[subject.units.segments == row] for seed, row in enumerate(rows.tolist())]
+    together = subject.without(rows, torch.cat(marks), how)
+    alone = [subject.without(rows[[place]], mark, how) for place, mark in enumerate(marks)]
+    torch.testing.assert_close(together, torch.cat(alone))
+    assert torch.equal(subject.decide(rows, torch.cat(marks), how), together.argmax(1))
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -93,7 +104,7 @@ def test_without_an_encoder_deleting_equals_erasing(seed: int) -> None:
 
 def test_a_trace_erases_as_the_literal_loop_does() -> None:
     subject = SUBJECTS["trace"]
-    assert isinstance(subject, TraceSubject)
+    assert isinstance(subject, TraceReading)
     gone = some_gone(subject)
     decided = subject.decide(every(subject), gone, ATTENTION).tolist()
     for row, decision in enumerate(decided):
@@ -114,7 +125,7 @@ def test_a_readers_units_lie_in_their_texts() -> None:
 @pytest.mark.parametrize("by", ["attention", "gradient"])
 def test_the_exact_way_and_the_looks_agree_on_a_trace(by: str) -> None:
     subject = SUBJECTS["trace"]
-    assert isinstance(subject, TraceSubject)
+    assert isinstance(subject, TraceReading)
     order, weights = ranked(subject.trace, by), subject.trace.attention_weights
     exact = flips_along(subject, order, weights, how=ATTENTION)
     pd.testing.assert_frame_equal(exact, first_flips(subject.trace, by))
@@ -124,7 +135,7 @@ def test_the_exact_way_and_the_looks_agree_on_a_trace(by: str) -> None:
 
 def test_the_exact_way_counts_given_weights_and_refuses_other_ways() -> None:
     subject = SUBJECTS["trace"]
-    assert isinstance(subject, TraceSubject)
+    assert isinstance(subject, TraceReading)
     order, tens = ranked(subject.trace, "attention"), torch.full_like(subject.trace.attention_weights, 10.0)
     exact = flips_along(subject, order, tens, how=ATTENTION)
     pd.testing.assert_frame_equal(exact, flips_along(subject, order, tens, how=ATTENTION, grid=Grid(steps=1000)))
@@ -135,7 +146,7 @@ def test_the_exact_way_counts_given_weights_and_refuses_other_ways() -> None:
 
 
 @dataclass(frozen=True)
-class Majority(Subject):
+class Majority(Reading):
     """Class 1 while more than half of a text's units are there, else class 0; of its own it only has probabilities."""
 
     ways: tuple[str, ...] = (DELETE,)
@@ -151,9 +162,10 @@ class Majority(Subject):
 
     def without(self, rows: Tensor, gone: Tensor, how: str) -> Tensor:
         assert how in self.ways
-        there = torch.zeros(3).index_add_(0, self.units.segments, (~gone).float()) / self.units.lengths
-        many = (0.4 + 0.2 * (there > 0.5)).double()
-        return torch.stack([1 - many, many], 1)[rows]
+        lengths = self.units.lengths[rows]
+        there = segment_sum((~gone).double(), offsets_of(lengths)) / lengths
+        many = 0.4 + 0.2 * (there > 0.5)
+        return torch.stack([1 - many, many], 1)
 
 
 def test_flips_of_a_subject_by_hand() -> None:

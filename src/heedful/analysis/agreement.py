@@ -102,7 +102,7 @@ def agree(
     both = [_checked(name, values) for name, values in (("attention", attention), ("other", other))]
     starts = offsets.cpu()
     lengths = lengths_of(starts)
-    count, tops = len(lengths), _tops(lengths, k)
+    count, tops = len(lengths), tops_of(lengths, k)
     counts, ties = np.zeros((3, count), np.int64), np.zeros((2, count, 3))
     own = arrays(starts, tops, *both, *(sorted_units(values, starts) for values in both))
     each(lambda part: compare(*part, *own, *counts, ties), shares(count, len(both[0])))
@@ -167,7 +167,7 @@ def _checked(name: str, values: Float[Tensor, " units"]) -> Float[Tensor, " unit
     return values.detach().cpu().double().contiguous()
 
 
-def _tops(lengths: Int[Tensor, " instances"], k: int | float) -> Int[Tensor, " instances"]:
+def tops_of(lengths: Int[Tensor, " instances"], k: int | float) -> Int[Tensor, " instances"]:
     """How many units are the top of each instance."""
     if isinstance(k, bool) or not (0 < k < 1 or (k >= 1 and float(k).is_integer())):
         raise InputError(f"k must be a whole number from 1 on, or a share of the units between 0 and 1; got {k}.")

@@ -68,10 +68,13 @@ def shares(instances: int, units: int) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Parts are small: beside other work the threads of one operation wait for each other longer than they compute."""
+def one_thread(instead: int = 1) -> Iterator[None]:
+    """Parts are small: beside other work the threads of one operation wait for each other longer than they compute.
+
+    `instead`: another number, for a part that is not small.
+    """
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(instead)
     try:
         yield
     finally:

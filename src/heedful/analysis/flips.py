@@ -1,16 +1,15 @@
-"""Flips along rankings as tables: those of a trace that the claims are judged on, and those of any subject.
+"""Flips along rankings as tables: those of a trace that the claims are judged on, and those of any reading.
 
 `measure` makes the tables `single` and `flips` of Serrano & Smith 2019, sections 4 and 5: one unit erased beside
 another one, and units erased along a ranking until the decision flips. To the paper's four rankings come `margin` and,
 per instance, the true `minimum`.
 
-A subject is a classifier that can be asked what it says of its texts when some of their units are gone. A trace knows
-exactly what erasing its weights does; another model is asked. `flips_along` is written against it and nothing else.
+`flips_along` is written against a reading of texts (`heedful.subjects`), which any classifier has; that of a trace
+knows exactly what erasing its weights does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -23,6 +22,7 @@ from heedful.analysis.erasure import Flips, first_flips, flip_table, flips_by_ke
 from heedful.analysis.erasure_loops import arrays
 from heedful.analysis.rankings import RANKINGS, Ranking, ranked
 from heedful.errors import InputError, UnknownName
+from heedful.subjects import ATTENTION, Reading, Units, check_way
 from heedful.text.ragged import segment_softmax, segment_sum
 from heedful.traces import Ragged, Trace
 
@@ -39,9 +39,6 @@ SINGLE_COLUMNS += ["delta_weight", "js_top", "js_random", "delta_js", "flip_top"
 FLIP_COLUMNS = ["ranking", "order", "instance", "decision", "units", "erased", "fraction", "mass", "lead_taken"]
 
 SPACINGS = ("even", "geometric")
-
-ATTENTION, DELETE, MASK = "attention", "delete", "mask"
-"""How units go: their attention weights are erased; they leave the text; something unknown takes their place."""
 
 
 def measure(
@@ -150,53 +147,8 @@ def _places_along(order: Int[Tensor, " units"], of: Ragged) -> Int[Tensor, " uni
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Units(Ragged):
-    """What a subject's texts are made of: words, or sentences."""
-
-    spans: Int[Tensor, "units 2"] | None = None
-    """The characters of its text from which and up to which each reaches; None where that is not known."""
-
-
-@runtime_checkable
-class Subject(Protocol):
-    """A classifier and some texts; `ways` are those in which it can do without units."""
-
-    ways: tuple[str, ...]
-
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
-
-    @property
-    def units(self) -> Units: ...
-
-    @property
-    def probabilities(self) -> Float[Tensor, "instances classes"]:
-        """What it says of the whole texts."""
-
-    def without(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str
-    ) -> Float[Tensor, "rows classes"]:
-        """What it says of these texts when the marked ones of all units are gone."""
-
-    @property
-    def decisions(self) -> Int[Tensor, " instances"]:
-        """The most probable class of every text, of equal ones the lowest."""
-        return self.probabilities.argmax(1)
-
-    def decide(self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str) -> Int[Tensor, " rows"]:
-        """The decisions on these texts when the marked units are gone; exact where a subject can be."""
-        return self.without(rows, gone, how).argmax(1)
-
-
-def check_way(how: str, subject: Subject) -> None:
-    """Refuse what a subject cannot do."""
-    if how not in subject.ways:
-        raise UnknownName("way to take units away", how, subject.ways)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TraceSubject(Subject):
-    """A trace as a subject: erasing attention weights is all it can do, and it knows exactly what that does."""
+class TraceReading(Reading):
+    """A trace as a reading: erasing attention weights is all it can do, and it knows exactly what that does."""
 
     trace: Trace
     ways: tuple[str, ...] = (ATTENTION,)
@@ -207,7 +159,7 @@ class TraceSubject(Subject):
 
     @property
     def units(self) -> Units:
-        return Units(offsets=self.trace.offsets)
+        return Units(offsets=self.trace.offsets, names=self.trace.units)
 
     @property
     def probabilities(self) -> Float[Tensor, "instances classes"]:
@@ -218,16 +170,20 @@ class TraceSubject(Subject):
         return decisions(self.trace)
 
     def without(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " places"], how: str = ATTENTION
     ) -> Float[Tensor, "rows classes"]:
         check_way(how, self)
-        return erased_logits(self.trace, gone)[rows].softmax(1)
+        return erased_logits(self._of(rows), gone).softmax(1)
 
     def decide(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = ATTENTION
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " places"], how: str = ATTENTION
     ) -> Int[Tensor, " rows"]:
         check_way(how, self)
-        return decisions_after(self.trace, gone)[rows]
+        return decisions_after(self._of(rows), gone)
+
+    def _of(self, rows: Int[Tensor, " rows"]) -> Trace:
+        every = len(rows) == len(self.trace) and bool((rows == torch.arange(len(rows), device=rows.device)).all())
+        return self.trace if every else replace(self.trace, units=None).take(rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,33 +222,35 @@ class Grid:
 
 
 def flips_along(
-    subject: Subject,
+    reading: Reading,
     order: Int[Tensor, " units"],
     weights: Float[Tensor, " units"],
     *,
     how: str,
     grid: Grid | None = None,
 ) -> pd.DataFrame:
-    """Per text of a subject the shortest prefix of an order whose removal flips the decision.
+    """Per text of a reading the shortest prefix of an order whose removal flips the decision.
 
     `order` has the units of each text, the most important first, as `ranked` does; `weights` is what each counts in the
     column `mass`. The columns are those of `first_flips`. With steps in the grid `erased` is the first look at which
     the decision has flipped: an upper bound. Of a trace every prefix is known exactly, without looking.
     """
-    check_way(how, subject)
-    looks, units = grid or Grid(), subject.units
+    check_way(how, reading)
+    looks, units = grid or Grid(), reading.units
     places = _places_along(order, units)
-    if isinstance(subject, TraceSubject) and how == ATTENTION and looks.steps is None:
-        exact = flips_by_keys(subject.trace, -places.double())
+    if isinstance(reading, TraceReading) and how == ATTENTION and looks.steps is None:
+        exact = flips_by_keys(reading.trace, -places.double())
         mass = segment_sum(weights * (places < exact.erased[units.segments]), units.offsets)
-        own = weights is subject.trace.attention_weights
+        own = weights is reading.trace.attention_weights
         return flip_table(exact if own else replace(exact, mass=mass), units.lengths)
-    erased, flipped_to = torch.full_like(subject.decisions, NEVER), subject.decisions.clone()
+    erased, flipped_to = torch.full_like(reading.decisions, NEVER), reading.decisions.clone()
     last = torch.zeros_like(erased)
     for sizes in looks.looks(units.lengths):  # all texts that have not flipped at once
         rows = ((erased == NEVER) & (sizes > last)).nonzero().squeeze(1)
-        after = subject.decide(rows, places < sizes[units.segments], how)
-        flipped = after != subject.decisions[rows]
+        if not len(rows):
+            continue
+        after = reading.decide(rows, (places < sizes[units.segments])[units.of_rows(rows)], how)
+        flipped = after != reading.decisions[rows]
         erased[rows[flipped]], flipped_to[rows[flipped]] = sizes[rows[flipped]], after[flipped]
         last = sizes
     mass = segment_sum(weights * (places < erased[units.segments]), units.offsets)

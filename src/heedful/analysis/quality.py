@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, spearmanr
 
-from heedful.analysis.flips import ATTENTION
 from heedful.analysis.rankings import RANKINGS
 from heedful.errors import InputError
+from heedful.subjects import ATTENTION
 
 Tables = Mapping[str, pd.DataFrame]
 """The rows of each ranking."""

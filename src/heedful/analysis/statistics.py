@@ -19,6 +19,9 @@ RESAMPLES = 1000
 LEVEL = 0.95
 BESIDE = 1e-9
 
+AT_ONCE = 100
+"""Resamples of many means that are drawn at a time."""
+
 FEWEST = 10
 """Observations that each side of a comparison must have: fewer say too little of the rest, however clear they are."""
 
@@ -182,3 +185,39 @@ def bounded_mean(values: Numbers, *, low: float, high: float, level: float = LEV
     found = bootstrap(lambda sample: float(sample.mean()), np.concatenate([values, [low, high]]), level=level)
     mean = float(values.mean())
     return Estimate(value=mean, low=min(mean, found.low), high=max(mean, found.high), count=len(values))
+
+
+def means_over_instances(
+    values: Numbers, ends: Numbers, *, resamples: int = RESAMPLES, level: float = LEVEL, seed: int = 0
+) -> list[Estimate]:
+    """The mean of each row over its instances, with percentile intervals; what is not a number is left out.
+
+    The instances of all rows are drawn again with the same numbers, so that rows can be compared. `ends` are the bounds
+    of each row: as in `bounded_mean` one observation more stands at either; not a number where there are none.
+    """
+    bounds = np.where(np.isnan(ends).any(1, keepdims=True), np.nan, ends)
+    low, high = _quantiles(np.concatenate([values, bounds], axis=1), resamples, level, seed)
+    counts = (~np.isnan(values)).sum(1)
+    means = np.where(counts > 0, np.nansum(values, axis=1), np.nan) / np.maximum(counts, 1)
+    return [
+        Estimate(value=float(mean), low=float(min(mean, one)), high=float(max(mean, other)), count=int(count))
+        if count
+        else too_few(0)
+        for mean, one, other, count in zip(means, low, high, counts, strict=True)
+    ]
+
+
+def _quantiles(values: Numbers, resamples: int, level: float, seed: int) -> tuple[Numbers, Numbers]:
+    """Of the means of each row over columns drawn again."""
+    rng, columns = np.random.default_rng(seed), values.shape[1]
+    known, filled = (~np.isnan(values)).astype(np.float64), np.nan_to_num(values)
+    means = []
+    for start in range(0, resamples, AT_ONCE):
+        some = min(AT_ONCE, resamples - start)
+        drawn = rng.multinomial(columns, np.full(columns, 1 / columns), some).astype(np.float64)
+        seen = drawn @ known.T
+        means.append(np.where(seen > 0, drawn @ filled.T, np.nan) / np.maximum(seen, 1))
+    sampled, alive = np.concatenate(means), known.any(1)
+    found = np.full((2, len(values)), np.nan)
+    found[:, alive] = np.nanquantile(sampled[:, alive], [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return found[0], found[1]

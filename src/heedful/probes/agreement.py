@@ -55,7 +55,7 @@ def agreement_table(
     some = split if sample is None else some_documents(split, rows)
     saliency = Saliency.of(model, some, steps=steps, seed=seed, watch=watch)
     trace = saliency.trace
-    predicted = [trace.class_names[number] for number in saliency.reader.decisions.tolist()]
+    predicted = [trace.class_names[number] for number in saliency.reading.decisions.tolist()]
     tables = [
         agreement(trace.attention_scores, saliency.numbers(measure), trace.offsets, k=k).assign(
             instance=rows, measure=measure, predicted=predicted

@@ -17,10 +17,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis.decisions import decisions
-from heedful.analysis.flips import ATTENTION, DELETE, MASK, Grid, TraceSubject, Units, check_way, flips_along, in_front
+from heedful.analysis.flips import Grid, TraceReading, flips_along, in_front
 from heedful.analysis.rankings import PAPERS, Ranking, ranked, ranking
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import UNITS_AT_ONCE, Classifier
+from heedful.subjects import ATTENTION, DELETE, MASK, Units, check_way
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, Sentences, in_order, lengths_of, offsets_of, positions_of, segment_sum
 from heedful.text.tokenize import Tokens
@@ -32,7 +33,7 @@ UNKNOWN_TOKEN = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reader(TraceSubject):
+class ModelReading(TraceReading):
     """A model and some texts; what is deleted or masked is read again, what erased weights do the trace knows.
 
     A text with everything deleted has no units to read: its logits are the bias, as when all attention is erased. One
@@ -44,7 +45,7 @@ class Reader(TraceSubject):
     ways: tuple[str, ...] = (ATTENTION, *MODES)
 
     @classmethod
-    def of(cls, model: Classifier, split: Split) -> "Reader":
+    def of(cls, model: Classifier, split: Split) -> "ModelReading":
         return cls(model=copy.deepcopy(model).double().eval(), split=split, trace=trace(model, split))
 
     @cached_property
@@ -58,10 +59,10 @@ class Reader(TraceSubject):
     def units(self) -> Units:
         spans, bounds = self.split.tokens.spans, self.words.bounds
         ends = torch.stack([spans[bounds[:-1], 0], spans[bounds[1:] - 1, 1]], 1)
-        return Units(offsets=self.words.offsets, spans=ends)
+        return Units(offsets=self.words.offsets, texts=self.split.texts, spans=ends)
 
     def without(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = DELETE
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " places"], how: str = DELETE
     ) -> Float[Tensor, "rows classes"]:
         if how == ATTENTION:
             return super().without(rows, gone)
@@ -69,7 +70,7 @@ class Reader(TraceSubject):
         return self._read(rows, gone, how, lambda read: read.probabilities, everything)
 
     def decide(
-        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"], how: str = DELETE
+        self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " places"], how: str = DELETE
     ) -> Int[Tensor, " rows"]:
         if how == ATTENTION:
             return super().decide(rows, gone)
@@ -80,7 +81,7 @@ class Reader(TraceSubject):
     def _read(
         self,
         rows: Int[Tensor, " rows"],
-        gone: Bool[Tensor, " units"],
+        gone: Bool[Tensor, " places"],
         how: str,
         answer: Callable[[Trace], Tensor],
         everything: Tensor,
@@ -88,11 +89,14 @@ class Reader(TraceSubject):
         """The answer of the trace of each changed text, or the one where nothing is left to read."""
         check_way(how, self)
         result = everything.to(rows.device, copy=True)
+        begins = offsets_of(self.units.lengths[rows])
         kept = torch.ones_like(gone) if how == MASK else ~gone
-        alive = (segment_sum(kept.double(), self.words.offsets)[rows] > 0).nonzero().squeeze(1)
+        alive = (segment_sum(kept.double(), begins) > 0).nonzero().squeeze(1)
         sizes = lengths_of(self.words.bounds[self.words.offsets])[rows[alive]]
         for part in in_order(sizes, UNITS_AT_ONCE):
-            result[alive[part]] = answer(self._traced_again(self._batch(rows[alive[part]], kept, gone & kept)))
+            places = positions_of(begins, alive[part])
+            batch = self._batch(rows[alive[part]], kept[places], (gone & kept)[places])
+            result[alive[part]] = answer(self._traced_again(batch))
         return result
 
     def _traced_again(self, batch: Batch) -> Trace:
@@ -101,16 +105,17 @@ class Reader(TraceSubject):
         offsets, bias = batch.sentences.offsets, self.model.bias()
         return Trace.from_arrays(offsets=offsets, attention_scores=attention, polarity_scores=polarity, bias=bias)
 
-    def _batch(self, rows: Int[Tensor, " rows"], kept: Bool[Tensor, " units"], masked: Bool[Tensor, " units"]) -> Batch:
+    def _batch(
+        self, rows: Int[Tensor, " rows"], kept: Bool[Tensor, " places"], masked: Bool[Tensor, " places"]
+    ) -> Batch:
         """The units that are kept, one text after the other; of a flat model each is a sentence of one word."""
-        words, units = self.words, positions_of(self.words.offsets, rows)
-        counts = segment_sum(kept[units].double(), offsets_of(lengths_of(words.offsets)[rows])).long()
-        units = units[kept[units]]
-        lengths = lengths_of(words.bounds)[units]
-        tokens = self.split.tokens.numbers[positions_of(words.bounds, units)]
+        bounds, units = self.words.bounds, self.units.of_rows(rows)[kept]
+        counts = segment_sum(kept.double(), offsets_of(self.units.lengths[rows])).long()
+        lengths = lengths_of(bounds)[units]
+        tokens = self.split.tokens.numbers[positions_of(bounds, units)]
         sentences = Sentences(bounds=offsets_of(lengths), offsets=offsets_of(counts))
         return Batch(
-            tokens=tokens.masked_fill(torch.repeat_interleave(masked[units], lengths), UNKNOWN_TOKEN),
+            tokens=tokens.masked_fill(torch.repeat_interleave(masked[kept], lengths), UNKNOWN_TOKEN),
             offsets=sentences.bounds[sentences.offsets],
             labels=torch.zeros_like(rows),
             instances=rows,
@@ -141,7 +146,7 @@ def input_flips(
     if mode not in MODES:
         raise UnknownName("mode of input erasure", mode, MODES)
     grid = Grid(steps=steps, spacing=spacing)
-    return _flips(Reader.of(model, some_documents(split, rows)), chosen, mode, grid, rows, seed=seed, order=order)
+    return _flips(ModelReading.of(model, some_documents(split, rows)), chosen, mode, grid, rows, seed=seed, order=order)
 
 
 def flips_by_level(
@@ -161,11 +166,11 @@ def flips_by_level(
     `level` is attention, delete or mask, `ranking` the ranking; the other columns are those of `first_flips`, and what
     is made of its tables can be made of these. `watch` is told how many of how many tables are there.
     """
-    reader, grid = Reader.of(model, some_documents(split, rows)), Grid(steps=steps, spacing=spacing)
+    reading, grid = ModelReading.of(model, some_documents(split, rows)), Grid(steps=steps, spacing=spacing)
     levels = [(level, by) for level in (ATTENTION, *modes) for by in rankings]
     parts = []
     for done, (level, by) in enumerate(levels, start=1):
-        table = _flips(reader, ranking(by), level, grid, rows, seed=seed)
+        table = _flips(reading, ranking(by), level, grid, rows, seed=seed)
         parts.append(in_front({"level": level, "ranking": by}, table))
         if watch is not None:
             watch(done, len(levels))
@@ -173,11 +178,11 @@ def flips_by_level(
 
 
 def _flips(
-    reader: Reader, by: Ranking, how: str, grid: Grid, rows: Sequence[int] | None, *, seed: int, order: int = 0
+    reading: ModelReading, by: Ranking, how: str, grid: Grid, rows: Sequence[int] | None, *, seed: int, order: int = 0
 ) -> pd.DataFrame:
     """The flips of a ranking of the unchanged texts, the documents by their numbers in the split."""
-    units = ranked(reader.trace, by, seed=seed, order=order)
-    table = flips_along(reader, units, reader.trace.attention_weights, how=how, grid=grid)
+    units = ranked(reading.trace, by, seed=seed, order=order)
+    table = flips_along(reading, units, reading.trace.attention_weights, how=how, grid=grid)
     return table if rows is None else table.assign(instance=np.array(rows))
 
 

@@ -34,12 +34,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.analysis.erasure_loops import one_thread
-from heedful.analysis.flips import DELETE
 from heedful.analysis.rankings import importance
 from heedful.analysis.violation import Effects, erasure_effects
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier, HierarchicalClassifier
-from heedful.probes.reading import Reader
+from heedful.probes.reading import ModelReading
+from heedful.subjects import DELETE
 from heedful.text.corpus import Split
 from heedful.text.ragged import in_order, positions_of, segment_softmax, segment_sum, segments_of
 from heedful.traces import Trace
@@ -91,7 +91,7 @@ class Inputs:
 class Saliency:
     """A model and some texts, and what its output says of their units; each number is computed once, when asked for."""
 
-    reader: Reader
+    reading: ModelReading
     steps: int = STEPS
     seed: int = 0
     watch: Watch = silent
@@ -103,17 +103,17 @@ class Saliency:
         """steps: of the integral at first; texts whose sum misses by more than 0.001 get twice as many, and so on."""
         if steps < 1:
             raise InputError(f"Integrated gradients need 1 or more steps, not {steps}.")
-        reader = Reader.of(model, split)
-        reader.model.requires_grad_(False)
-        return cls(reader=reader, steps=steps, seed=seed, watch=watch)
+        reading = ModelReading.of(model, split)
+        reading.model.requires_grad_(False)
+        return cls(reading=reading, steps=steps, seed=seed, watch=watch)
 
     @property
     def model(self) -> Classifier:
-        return self.reader.model
+        return self.reading.model
 
     @property
     def trace(self) -> Trace:
-        return self.reader.trace
+        return self.reading.trace
 
     def numbers(self, measure: str) -> Float[Tensor, " units"]:
         """One number per unit of the trace, by name. One thread computes, so that sums are repeatable."""
@@ -159,7 +159,7 @@ class Saliency:
         """What reading every text again without each of its units does."""
         if not self.model.encoder.contextual:
             return self.erased
-        trace, chosen = self.trace, self.reader.decisions[self.trace.segments][:, None]
+        trace, chosen = self.trace, self.reading.decisions[self.trace.segments][:, None]
         change = self._without_each() - trace.probabilities[trace.segments]
         others = change.scatter(1, chosen, 0)
         decision = others.sum(1)  # what the others gain the decision loses: more digits than 1 − p has
@@ -179,7 +179,8 @@ class Saliency:
         found = torch.empty_like(trace.polarity_scores)
         for place in range(int(trace.lengths.max())):
             gone = own & (places == place)
-            found[gone] = self.reader.without(trace.segments[gone], gone, DELETE)
+            rows = trace.segments[gone]
+            found[gone] = self.reading.without(rows, gone[self.reading.units.of_rows(rows)], DELETE)
             done += int(gone.sum())
             self.watch("leaving units out", done, int(own.sum()))
         return found[same]
@@ -189,7 +190,7 @@ class Saliency:
         """For each unit the first of its text that must have the same numbers: itself, or the first equal token."""
         if self.model.contextual:
             return torch.arange(len(self.trace.segments))
-        tokens = self.reader.split.tokens.numbers
+        tokens = self.reading.split.tokens.numbers
         return _firsts(self.trace.segments * len(self.model.embedding) + tokens)
 
     @cached_property
@@ -197,7 +198,7 @@ class Saliency:
         """For each unit the first whose deletion leaves the same text: of equal words side by side the first."""
         if self.model.hierarchical:
             return torch.arange(len(self.trace.segments))
-        tokens, owners = self.reader.split.tokens.numbers, self.trace.segments
+        tokens, owners = self.reading.split.tokens.numbers, self.trace.segments
         begins = torch.ones_like(tokens, dtype=torch.bool)
         begins[1:] = (tokens[1:] != tokens[:-1]) | (owners[1:] != owners[:-1])
         return _firsts(begins.cumsum(0))
@@ -205,7 +206,7 @@ class Saliency:
     def _batches(self, rows: Int[Tensor, " rows"], what: str) -> Iterator[tuple[Inputs, Int[Tensor, " units"]]]:
         """These texts a few at a time, and where their units lie in the trace."""
         done = 0
-        for part in in_order(self.reader.split.lengths[rows], UNITS_AT_ONCE):
+        for part in in_order(self.reading.split.lengths[rows], UNITS_AT_ONCE):
             yield self._inputs(rows[part]), positions_of(self.trace.offsets, rows[part])
             done += len(part)
             self.watch(what, done, len(rows))
@@ -213,7 +214,7 @@ class Saliency:
     @torch.no_grad()
     def _inputs(self, rows: Int[Tensor, " rows"]) -> Inputs:
         model = self.model
-        batch = self.reader.split.batch(rows, sentences=model.hierarchical).to(model.embedding.device)
+        batch = self.reading.split.batch(rows, sentences=model.hierarchical).to(model.embedding.device)
         vectors, offsets = model.embedding[batch.tokens], batch.offsets
         if isinstance(model, HierarchicalClassifier):
             assert batch.sentences is not None
@@ -223,7 +224,7 @@ class Saliency:
             rows=rows,
             vectors=vectors,
             offsets=offsets,
-            chosen=self.reader.decisions[rows].to(offsets.device),
+            chosen=self.reading.decisions[rows].to(offsets.device),
             imposed=None if learned else model.units(batch).attention_scores,
         )
 

@@ -1,0 +1,198 @@
+"""An explanation: one number for every unit of some texts, from wherever it comes. Knows no model.
+
+A ranking of a trace is one, and so is what Captum, SHAP, another tool or a person says. An explanation orders units; a
+reading of the texts (`heedful.subjects`) says what their removal does; a metric is a function of the two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.errors import InputError
+from heedful.notebook import counted, listed, panel, short, strip
+from heedful.subjects import Units
+from heedful.text.ragged import offsets_of
+
+MOST_STRIPS = 3
+"""Instances that a notebook shows."""
+
+
+class ExplanationError(InputError):
+    """Numbers that do not make an explanation."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Explanation(Units):
+    """One score for every unit of some texts: the larger, the more it speaks for the class that is explained.
+
+    Made by `heedful.explain`, of a trace by `Explanation.of_trace`, or by `Explanation.of_lists` of what another tool
+    or a person says.
+
+    scores: one per unit; in a signed explanation what is below zero speaks against the class.
+    targets: the number of the class that is explained, for each text.
+    class_names: the classes in the order of their numbers.
+    method: what it is called in tables.
+    signed: whether scores below zero speak against the class; the sizes of attention are unsigned.
+    seconds, passes: what it cost, for all texts together: time, and how many texts the model read; None: not known.
+    """
+
+    scores: Float[Tensor, " units"]
+    targets: Int[Tensor, " instances"]
+    class_names: tuple[str, ...]
+    method: str
+    signed: bool
+    seconds: float | None = None
+    passes: int | None = None
+
+    @classmethod
+    def of_lists(
+        cls,
+        scores: Sequence[Sequence[float]],
+        *,
+        targets: Sequence[int] | Int[Tensor, " instances"],
+        class_names: Sequence[str],
+        method: str,
+        units: Sequence[Sequence[str]] | None = None,
+        texts: Sequence[str] | None = None,
+        spans: Sequence[Sequence[tuple[int, int]]] | None = None,
+        signed: bool | None = None,
+        seconds: float | None = None,
+        passes: int | None = None,
+    ) -> "Explanation":
+        """A checked explanation of a list of numbers for each text, with the units, the texts, or where units stand.
+
+        signed: None takes scores for signed if any is below zero.
+
+        >>> from heedful.explanations import Explanation
+        >>> said = Explanation.of_lists([[0.1, 2.0]], targets=[1], class_names=["no", "yes"], method="me",
+        ...                             units=[["a", "film"]])
+        >>> said.order.tolist(), said.signed
+        ([1, 0], False)
+        """
+        lengths = [len(one) for one in scores]
+        _check(bool(lengths) and min(lengths) > 0, "Every text needs one score or more; there are texts without any.")
+        flat = _finite([number for one in scores for number in one])
+        _check_lengths("units", units, lengths)
+        _check_lengths("spans", spans, lengths)
+        about = torch.as_tensor(targets, dtype=torch.int64)
+        _check(
+            len(about) == len(lengths), f"One target per text is needed: {len(lengths)} texts, {len(about)} targets."
+        )
+        known = bool(((about >= 0) & (about < len(class_names))).all())
+        _check(known, f"Targets are class numbers from 0 to {len(class_names) - 1}.")
+        _check(texts is None or len(texts) == len(lengths), "There must be as many texts as lists of scores.")
+        return cls(
+            offsets=offsets_of(torch.tensor(lengths)),
+            texts=texts,
+            spans=None if spans is None else torch.tensor([place for one in spans for place in one]),
+            names=None if units is None else [name for one in units for name in one],
+            scores=flat,
+            targets=about,
+            class_names=tuple(class_names),
+            method=method,
+            signed=bool((flat < 0).any()) if signed is None else signed,
+            seconds=seconds,
+            passes=passes,
+        )
+
+    @classmethod
+    def on(
+        cls,
+        units: Units,
+        scores: Float[Tensor, " units"],
+        targets: Int[Tensor, " instances"],
+        class_names: Sequence[str],
+        *,
+        method: str,
+        signed: bool,
+        **cost: Any,
+    ) -> "Explanation":
+        """Scores for units that are there already; what is not finite is refused."""
+        own = {name: getattr(units, name) for name in ("offsets", "texts", "spans", "names")}
+        checked, names = _finite(scores), tuple(class_names)
+        return cls(**own, scores=checked, targets=targets, class_names=names, method=method, signed=signed, **cost)
+
+    def __repr__(self) -> str:
+        sizes = f"{counted(len(self), 'text')}, {counted(len(self.scores), 'unit')}"
+        return f"Explanation({short(self.method)}: {sizes}, classes {listed(self.class_names)})"
+
+    def _repr_html_(self) -> str:
+        return panel(repr(self), *(self._strip(row) for row in range(len(self))[:MOST_STRIPS]))
+
+    def _strip(self, row: int) -> str:
+        place = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+        heading = f"text {row}: for {short(self.class_names[int(self.targets[row])])}"
+        return strip(heading, self.shown[place], self.scores[place].clamp(min=0).tolist())
+
+    @cached_property
+    def order(self) -> Int[Tensor, " units"]:
+        """The units of each text, the largest score first; of equal ones the first."""
+        by_score = self.scores.argsort(descending=True, stable=True)
+        return by_score[self.segments[by_score].argsort(stable=True)]
+
+    @cached_property
+    def places(self) -> Int[Tensor, " units"]:
+        """For every unit its place, from 0 on, in the order of its text."""
+        found = torch.empty_like(self.order)
+        found[self.order] = torch.arange(len(self.order)) - self.offsets[:-1][self.segments]
+        return found
+
+    def with_scores(self, scores: Float[Tensor, " units"], method: str | None = None) -> "Explanation":
+        """The same units with other scores."""
+        return replace(self, scores=_finite(scores), method=method or self.method)
+
+    def take(self, rows: Int[Tensor, " rows"]) -> "Explanation":
+        """The explanation of these texts, in this order."""
+        where = self.of_rows(rows)
+        return replace(
+            self,
+            offsets=offsets_of(self.lengths[rows]),
+            texts=None if self.texts is None else [self.texts[row] for row in rows.tolist()],
+            spans=None if self.spans is None else self.spans[where],
+            names=None if self.names is None else [self.names[unit] for unit in where.tolist()],
+            scores=self.scores[where],
+            targets=self.targets[rows],
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per unit: instance, position, unit, score, and the class that is explained."""
+        names: np.ndarray[Any, Any] = np.array(self.class_names, dtype=object)
+        return pd.DataFrame(
+            {
+                "instance": self.segments.numpy(force=True),
+                "position": np.arange(len(self.segments)) - self.offsets[self.segments].numpy(force=True),
+                "unit": list(self.shown),
+                "score": self.scores.numpy(force=True),
+                "target": names.take(self.targets[self.segments].numpy(force=True)),
+            }
+        )
+
+
+def _check(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise ExplanationError(sentence)
+
+
+def _check_lengths(name: str, parts: Sequence[Sequence[Any]] | None, lengths: Sequence[int]) -> None:
+    found = lengths if parts is None else [len(one) for one in parts]
+    wrong = [row for row, (own, other) in enumerate(zip(lengths, found, strict=False)) if own != other]
+    _check(len(found) == len(lengths), f"{name} are of {len(found)} texts, scores of {len(lengths)}.")
+    if wrong:
+        row = wrong[0]
+        _check(False, f"Text {row} has {lengths[row]} scores and {found[row]} {name}; there must be one for each.")
+
+
+def _finite(values: Sequence[float] | Float[Tensor, " units"]) -> Float[Tensor, " units"]:
+    try:
+        numbers = torch.as_tensor(values, dtype=torch.float64).detach().cpu()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ExplanationError(f"Scores must be numbers: {error}.") from error
+    _check(bool(numbers.isfinite().all()), "Scores must be finite; there is NaN or infinity among them.")
+    return numbers
