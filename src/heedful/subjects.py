@@ -8,7 +8,7 @@ is asked again. Flips, curves and measures of faithfulness are written against r
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -57,11 +57,16 @@ class Reading(Protocol):
 
     ways: tuple[str, ...]
 
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
+    if TYPE_CHECKING:  # what is a property here when classes are made, no dataclass can have as a field
 
-    @property
-    def units(self) -> Units: ...
+        @property
+        def class_names(self) -> tuple[str, ...]: ...
+
+        @property
+        def units(self) -> Units: ...
+    else:
+        class_names: tuple[str, ...]
+        units: Units
 
     @property
     def probabilities(self) -> Float[Tensor, "instances classes"]:
@@ -92,8 +97,12 @@ class Subject(Protocol):
 
     name: str
 
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
+    if TYPE_CHECKING:
+
+        @property
+        def class_names(self) -> tuple[str, ...]: ...
+    else:
+        class_names: tuple[str, ...]
 
     def read(self, texts: Sequence[str]) -> Reading:
         """What it makes of these texts."""

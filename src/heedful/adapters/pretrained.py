@@ -1,278 +1,146 @@
 """A sequence classifier of the transformers library as a subject.
 
-Units are words; the pieces that a tokenizer cuts them into go together, and special tokens never go. A unit is
-**deleted** (its pieces leave, those behind move up), **masked** (the mask token stands in the place of each piece), or
-**cut off from attention**: no position may attend to its pieces in any layer, by the library's own attention mask,
-which gives them a weight of exactly zero; positions stay as they are. Texts are read in batches of equal length and
-never padded, since some families say other things of padded texts.
+Units are words; the pieces that a tokenizer cuts them into go together, and special tokens never go. **Cut off from
+attention** means that no position may attend to the pieces of a unit in any layer, by the library's own attention mask,
+which gives them a weight of exactly zero; positions stay as they are. It is offered where what is hidden so matters no
+more at all: not by a model without such a mask, nor by a decoder that reads its class off the last word.
 """
 
+import inspect
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
-from heedful.adapters.asking import AskedReading, SubjectError, checked_probabilities, checked_texts, word_units
+from heedful.adapters.asking import SAME, SubjectError, Watch, checked_names, in_a_sentence, probable, word_units
+from heedful.adapters.modules import device_of
+from heedful.adapters.pieces import NO_UNIT, PIECES_AT_ONCE, Changed, PieceReading, Pieces, PieceSubject, changed
+from heedful.adapters.pieces import reads_several
 from heedful.errors import ConfigError, load_extra
-from heedful.subjects import ATTENTION, DELETE, MASK, Subject, Units
-from heedful.text.ragged import lengths_of, offsets_of, positions_of, segment_sum
-from heedful.traces import Ragged
-
-PIECES_AT_ONCE = 4_096
-NOT_OURS = -1
-"""The unit of a special token: it belongs to none."""
-
-TOLERANCE = 1e-4
-"""By how much probabilities may differ between a text alone and in a batch, in single precision."""
+from heedful.subjects import ATTENTION, DELETE, MASK, Units
+from heedful.text.ragged import offsets_of
 
 NO_LIMIT = 1_000_000
 """Tokenizers that know no longest text name a number beyond this."""
 
+PROBE = "a good film"
+"""The text that a model is tried with."""
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Pieces(Ragged):
-    """What a tokenizer makes of texts: the number of each piece, and the unit within its text that it is part of."""
+HIDDEN = 1e-7
+"""By how much an answer may differ when what is hidden differs: weights of zero leave nothing but rounding."""
 
-    numbers: Int[Tensor, " pieces"]
-    owners: Int[Tensor, " pieces"]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PretrainedReading(AskedReading):
-    """Texts as a transformer reads them."""
-
-    subject: "PretrainedSubject"
-    pieces: Pieces
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PretrainedSubject(Subject):
-    """A transformers sequence classifier with its tokenizer; the model is left as it was.
+class PretrainedSubject(PieceSubject):
+    """A transformers sequence classifier with its tokenizer.
 
     truncate: whether of a text that is too long for the model only the beginning is read; else it is refused.
-    watch: is told how many changed texts were read, of how many.
     """
 
-    name: str
     model: Any
     tokenizer: Any
-    class_names: tuple[str, ...]
-    ways: tuple[str, ...] = (DELETE,)
-    batches: bool = True
-    """Whether it reads several texts at once; a decoder that knows no token to pad with does not."""
     truncate: bool = False
-    watch: Callable[[int, int], None] | None = None
 
     @cached_property
     def longest(self) -> int:
-        """How many pieces of a text the model can read."""
-        config, limit = self.model.config, self.tokenizer.model_max_length
-        positions = getattr(config, "max_position_embeddings", None) or NO_LIMIT
-        shifted = getattr(config, "model_type", "") in {"roberta", "xlm-roberta", "camembert", "mpnet"}
-        return int(min(limit if limit < NO_LIMIT else NO_LIMIT, positions - 2 * shifted))
+        """How many pieces of a text the model can read; positions of some families begin after that of padding."""
+        positions = getattr(self.model.config, "max_position_embeddings", None) or NO_LIMIT
+        tables = (part for name, part in self.model.named_modules() if name.endswith("position_embeddings"))
+        padded = [part.padding_idx for part in tables if getattr(part, "padding_idx", None) is not None]
+        return int(min(self.tokenizer.model_max_length, NO_LIMIT, positions - (max(padded) + 1 if padded else 0)))
 
-    def read(self, texts: Sequence[str]) -> PretrainedReading:
+    @cached_property
+    def _can_hide(self) -> bool:
+        taken = inspect.signature(self.model.forward).parameters.values()
+        return any(one.name == "attention_mask" or one.kind is one.VAR_KEYWORD for one in taken)
+
+    def read(self, texts: Sequence[str]) -> PieceReading:
         """The words of these texts, and the pieces of each."""
-        strings = checked_texts(texts)
-        units, pieces = self._cut(strings)
+        return self.reading(*self.cut(texts))
 
-        def answer(
-            rows: Int[Tensor, " rows"], gone: Bool[Tensor, " places"], how: str
-        ) -> Float[Tensor, "rows classes"]:
-            return self.ask(*changed(pieces, units, rows, gone, how, self._stand_ins))
+    def logits(self, numbers: Int[Tensor, "rows pieces"], seen: Bool[Tensor, "rows pieces"]) -> object:
+        device = device_of(self.model)
+        hidden = {"attention_mask": seen.long().to(device)} if self._can_hide else {}
+        return getattr(self.model(input_ids=numbers.to(device), **hidden), "logits", None)
 
-        return PretrainedReading(
-            units=units, class_names=self.class_names, ways=self.ways, answer=answer, subject=self, pieces=pieces
-        )
-
-    @property
-    def _stand_ins(self) -> tuple[int, int]:
-        """What a masked piece becomes, and what is read where nothing is left."""
-        return mask_token(self.tokenizer) or 0, nothing_token(self.tokenizer)
-
-    def _cut(self, texts: list[str]) -> tuple[Units, Pieces]:
-        told = self.tokenizer(
-            texts,
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-            return_attention_mask=False,
-            truncation=self.truncate,
-            **({"max_length": self.longest} if self.truncate else {}),
-        )
-        self._refuse_long(texts, [len(one) for one in told["input_ids"]])
+    def cut(self, texts: Sequence[str]) -> tuple[Units, Pieces]:
         words = word_units(texts)
-        parts = [
-            owned(text, words.spans[words.of_rows(torch.tensor([row]))].tolist(), places, special)
-            for row, (text, places, special) in enumerate(
-                zip(texts, told["offset_mapping"], told["special_tokens_mask"], strict=True)
-            )
-            if words.spans is not None
-        ]
-        empty = next((row for row, (spans, _) in enumerate(parts) if not spans), None)
-        if empty is not None:
-            raise SubjectError(f"The tokenizer of {self.name} makes nothing of text {empty}: it has no words for it.")
-        units = Units(
-            offsets=offsets_of(torch.tensor([len(spans) for spans, _ in parts])),
-            texts=texts,
-            spans=torch.tensor([span for spans, _ in parts for span in spans]),
-        )
-        numbers = [torch.tensor(one) for one in told["input_ids"]]
+        assert words.texts is not None
+        assert words.spans is not None
+        told = self._encode(list(words.texts))
+        spans = [part.tolist() for part in words.spans.split(words.lengths.tolist())]
+        given = zip(words.texts, spans, told["offset_mapping"], told["special_tokens_mask"], strict=True)
+        own, owners = zip(*(owned(*one) for one in given), strict=True)
+        offsets = offsets_of(torch.tensor([len(one) for one in own]))
+        self._refuse(words.texts, [not one for one in own], "has no piece that the tokenizer knows; leave it out.")
+        units = Units(offsets=offsets, texts=words.texts, spans=torch.tensor([span for one in own for span in one]))
         return units, Pieces(
-            offsets=offsets_of(torch.tensor([len(one) for one in numbers])),
-            numbers=torch.cat(numbers),
-            owners=torch.tensor([owner for _, owners in parts for owner in owners]),
+            offsets=offsets_of(torch.tensor([len(one) for one in owners])),
+            numbers=torch.tensor([number for one in told["input_ids"] for number in one]),
+            owners=torch.tensor([owner for one in owners for owner in one]),
         )
 
-    def _refuse_long(self, texts: list[str], lengths: list[int]) -> None:
-        row = next((row for row, length in enumerate(lengths) if length > self.longest), None)
-        if row is not None:
-            raise SubjectError(
-                f"Text {row} ('{texts[row][:30]}…') has {lengths[row]:,} pieces, and {self.name} reads "
-                f"{self.longest:,} at most. Cut such texts, or read only their beginnings (truncate=True, on the command "
-                "line --truncate)."
-            )
+    def _encode(self, texts: list[str]) -> Any:
+        """What the tokenizer makes of texts; too long ones are refused, or cut where that is asked for."""
+        how = {"truncation": True, "max_length": self.longest} if self.truncate else {}
+        asked = {"return_offsets_mapping": True, "return_special_tokens_mask": True, "return_attention_mask": False}
+        with in_a_sentence(f"The tokenizer of {self.name}", f"on {len(texts)} texts"):
+            told = self.tokenizer(texts, verbose=False, **asked, **how)
+        self._refuse(
+            texts,
+            [len(one) > self.longest for one in told["input_ids"]],
+            f"has more pieces than the {self.longest:,} that can be read. Cut such texts, or read only their beginnings "
+            "(truncate=True).",
+        )
+        most = self.model.get_input_embeddings().num_embeddings
+        wrong = [max(one, default=0) >= most for one in told["input_ids"]]
+        self._refuse(texts, wrong, f"has pieces beyond the {most:,} of the model: the tokenizer is that of another one.")
+        return told
 
-    def ask(
-        self, numbers: Int[Tensor, " pieces"], seen: Bool[Tensor, " pieces"], offsets: Int[Tensor, " bounds"]
-    ) -> Float[Tensor, "rows classes"]:
-        """What the model says of these pieces, of which only some are seen."""
-        found = torch.empty(len(offsets) - 1, len(self.class_names), dtype=torch.float64)
-        done = 0
-        for rows in equal_lengths(lengths_of(offsets), PIECES_AT_ONCE if self.batches else 1):
-            where = positions_of(offsets, rows).view(len(rows), -1)
-            found[rows] = self._probabilities(numbers[where], seen[where])
-            done += len(rows)
-            if self.watch is not None:
-                self.watch(done, len(found))
-        return found
-
-    def alone(self, numbers: Int[Tensor, "*rows pieces"], seen: Bool[Tensor, " pieces"] | None = None) -> Tensor:
-        """What it says of one text, or of a few of the same length."""
-        rows = numbers.view(-1, numbers.shape[-1])
-        shown = torch.ones_like(rows, dtype=torch.bool) if seen is None else seen.expand_as(rows)
-        return self._probabilities(rows, shown)
-
-    def _probabilities(
-        self, numbers: Int[Tensor, "rows pieces"], seen: Bool[Tensor, "rows pieces"]
-    ) -> Float[Tensor, "rows classes"]:
-        with resting(self.model), torch.no_grad():
-            device = next(self.model.parameters()).device
-            logits = self.model(input_ids=numbers.to(device), attention_mask=seen.long().to(device)).logits
-        return checked_probabilities(probable(logits.double()), len(numbers), len(self.class_names), self.name)
-
-
-def probable(logits: Float[Tensor, "rows outputs"]) -> Float[Tensor, "rows classes"]:
-    """The softmax of several outputs; of one the sigmoid, for the second of two classes."""
-    if logits.shape[1] > 1:
-        return logits.softmax(1)
-    return torch.cat([(-logits).sigmoid(), logits.sigmoid()], 1)
-
-
-@contextmanager
-def resting(model: Any) -> Iterator[None]:
-    """The model in evaluation mode, and afterwards as it was."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
+    def _refuse(self, texts: Sequence[str], which: Sequence[bool], why: str) -> None:
+        if any(which):
+            row = which.index(True)
+            raise SubjectError(f"{self.name} cannot read text {row} (the first is 0), '{texts[row][:30]}': it {why}")
 
 
 def owned(
-    text: str, words: list[list[int]], places: list[tuple[int, int]], special: list[int]
-) -> tuple[list[list[int]], list[int]]:
-    """The words that have pieces, and for each piece the place of its word among them.
+    text: str, words: Sequence[Sequence[int]], places: Sequence[Place], special: Sequence[int]
+) -> tuple[list[Place], list[int]]:
+    """The units, which are words that have pieces, and for each piece the place of its unit among them.
 
-    A piece belongs to the word in which its first letter stands, a piece of white space to the next word. A word whose
-    letters are all in the piece of another is one with it.
+    A piece is part of the word in which it stands, one of white space alone of the next. Words that share a piece are
+    one unit.
     """
-    starts = [start for start, _ in words]
-    owners = [
-        NOT_OURS if out else _word_at(text, words, starts, place) for place, out in zip(places, special, strict=True)
-    ]
-    own = sorted({owner for owner in owners if owner != NOT_OURS})
-    renumbered = {word: number for number, word in enumerate(own)}
-    ends = {
-        word: max([words[word][1], *(end for (_, end), owner in zip(places, owners, strict=True) if owner == word)])
-        for word in own
-    }
-    spans = [[words[word][0], ends[word]] for word in own]
-    return spans, [renumbered.get(owner, NOT_OURS) for owner in owners]
+    reach = [None if out else _reach(text, words, place) for place, out in zip(places, special, strict=True)]
+    tied = {word for ends in reach if ends for word in range(*ends)}
+    groups = list(accumulate(int(word - 1 not in tied) for word in range(len(words))))
+    used = sorted({groups[ends[0]] for ends in reach if ends})
+    own = {group: number for number, group in enumerate(used)}
+    spans = [(words[groups.index(group)][0], words[bisect_right(groups, group) - 1][1]) for group in used]
+    return spans, [own[groups[ends[0]]] if ends else NO_UNIT for ends in reach]
 
 
-def _word_at(text: str, words: list[list[int]], starts: list[int], place: tuple[int, int]) -> int:
+def _reach(text: str, words: Sequence[Sequence[int]], place: Place) -> Place:
+    """The first and the last word in which a piece has letters."""
     start, end = place
-    while start < end and text[start].isspace():
-        start += 1
-    word = bisect_right(starts, start) - 1
-    if word >= 0 and start < max(words[word][1], words[word][0] + 1):
-        return word
-    return min(word + 1, len(words) - 1) if words else NOT_OURS
+    letters = [spot for spot in range(start, end) if not text[spot].isspace()]
+    ends = [word[1] for word in words]
+    if not letters:
+        return (min(bisect_right(ends, start), len(words) - 1),) * 2
+    return bisect_right(ends, letters[0]), bisect_right(ends, letters[-1])
 
 
-def changed(
-    pieces: Pieces,
-    units: Units,
-    rows: Int[Tensor, " rows"],
-    gone: Bool[Tensor, " places"],
-    how: str,
-    stand_ins: tuple[int, int],
-) -> tuple[Int[Tensor, " pieces"], Bool[Tensor, " pieces"], Int[Tensor, " bounds"]]:
-    """The pieces of each row when units are gone, which of them are seen, and where each row begins."""
-    mask, nothing = stand_ins
-    where, begins = positions_of(pieces.offsets, rows), offsets_of(units.lengths[rows])
-    lengths = pieces.lengths[rows]
-    owners = pieces.owners[where]
-    marks = torch.repeat_interleave(begins[:-1], lengths) + owners.clamp(min=0)
-    out = gone[marks] & (owners != NOT_OURS)
-    numbers = pieces.numbers[where]
-    if how == MASK:
-        return numbers.masked_fill(out, mask), torch.ones_like(out), offsets_of(lengths)
-    if how == ATTENTION:
-        return numbers, ~out, offsets_of(lengths)
-    left = segment_sum((~out).double(), offsets_of(lengths)).long()
-    if int(left.min()) > 0:
-        return numbers[~out], torch.ones(int(left.sum()), dtype=torch.bool), offsets_of(left)
-    return _with_something(numbers[~out], left, nothing)
-
-
-def _with_something(
-    numbers: Int[Tensor, " pieces"], left: Int[Tensor, " rows"], nothing: int
-) -> tuple[Int[Tensor, " pieces"], Bool[Tensor, " pieces"], Int[Tensor, " bounds"]]:
-    """Rows without any piece have one that stands for nothing: a model cannot read an empty text."""
-    parts = [part if len(part) else part.new_tensor([nothing]) for part in numbers.split(left.tolist())]
-    whole = torch.cat(parts)
-    return whole, torch.ones(len(whole), dtype=torch.bool), offsets_of(left.clamp(min=1))
-
-
-def equal_lengths(lengths: Int[Tensor, " rows"], most: int) -> Iterator[Int[Tensor, " rows"]]:
-    """Rows of equal length together, so many pieces at once at most, or one row."""
-    for length in lengths.unique().tolist():
-        yield from (lengths == length).nonzero().squeeze(1).split(max(1, most // max(1, length)))
-
-
-def mask_token(tokenizer: Any) -> int | None:
-    """What a masked piece becomes: the mask token, or else the unknown one."""
-    known = (tokenizer.mask_token_id, tokenizer.unk_token_id)
-    return next((number for number in known if number is not None), None)
-
-
-def nothing_token(tokenizer: Any) -> int:
-    """What is read where a text has no pieces left, not even special ones."""
-    known = (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id, 0)
-    return next(int(number) for number in known if number is not None)
-
-
-def load_pretrained(folder: Path, *, hub: bool = False) -> tuple[Any, Any]:
+def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -> tuple[Any, Any]:
     """Model and tokenizer of a local folder: weights from safetensors only, no code of others, single precision."""
     transformers: Any = load_extra("transformers", "transformers", "Transformer models")
     if not folder.is_dir() and not hub:
@@ -281,25 +149,31 @@ def load_pretrained(folder: Path, *, hub: bool = False) -> tuple[Any, Any]:
             "model.safetensors, tokenizer.json), or say hub=True if this is a name on the hub."
         )
     how = {"local_files_only": not hub, "trust_remote_code": False}
-    try:
-        model, told = transformers.AutoModelForSequenceClassification.from_pretrained(
-            str(folder),
-            use_safetensors=True,
-            attn_implementation="eager",
-            dtype=torch.float32,
-            output_loading_info=True,
-            **how,
-        )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **how)
-    except (OSError, ValueError, KeyError) as error:
-        raise SubjectError(f"'{folder}' holds no sequence classifier that can be loaded: {error}") from error
+    weights = {"use_safetensors": True, "attn_implementation": "eager", "dtype": torch.float32}
+    kind = transformers.AutoModelForSequenceClassification
+    with _quietly(transformers.utils.logging), in_a_sentence(f"'{folder}'", "to load as a sequence classifier"):
+        model, told = kind.from_pretrained(str(folder), output_loading_info=True, **weights, **how)
+        tokenizer = tokenizer or transformers.AutoTokenizer.from_pretrained(str(folder), **how)
     if told["missing_keys"]:
-        missing = ", ".join(sorted(told["missing_keys"])[:3])
         raise SubjectError(
-            f"'{folder}' has no weights for {missing}: it was not trained to classify. Fine-tune it first and save it "
-            "with save_pretrained."
+            f"'{folder}' has no weights for {', '.join(sorted(told['missing_keys'])[:3])}: it was not trained to "
+            "classify. Fine-tune it first and save it with save_pretrained."
         )
     return model, tokenizer
+
+
+@contextmanager
+def _quietly(log: Any) -> Iterator[None]:
+    """Without the library's own progress bars and tables: what matters is said in our errors."""
+    level, shown = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if shown:
+            log.enable_progress_bar()
 
 
 def pretrained_subject(
@@ -307,21 +181,32 @@ def pretrained_subject(
     tokenizer: Any = None,
     *,
     name: str | None = None,
-    class_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
     truncate: bool = False,
-    watch: Callable[[int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> PretrainedSubject:
-    """A checked subject: it says the same twice, alone and in a batch, and what it cannot do is not among its ways."""
+    """A checked subject: it says what the model says when called plainly, and offers no way that it cannot go."""
     who = name or type(model).__name__
     _check_tokenizer(tokenizer, who)
-    names = _class_names(model.config, class_names, who)
+    mask = _first_number(tokenizer.mask_token_id, tokenizer.unk_token_id)
     first = PretrainedSubject(
-        name=who, model=model, tokenizer=tokenizer, class_names=names, truncate=truncate, watch=watch
+        name=who,
+        model=model,
+        tokenizer=tokenizer,
+        class_names=_class_names(model.config, class_names, who),
+        ways=(DELETE,) if mask is None else (DELETE, MASK),
+        mask=mask,
+        nothing=_first_number(tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id) or 0,
+        truncate=truncate,
+        watch=watch,
     )
-    several = replace(first, batches=_reads_several(first))
-    hides = [ATTENTION] if _hides_unseen(several) else []
-    masks = [MASK] if mask_token(tokenizer) is not None else []
-    return replace(several, ways=(DELETE, *masks, *hides))
+    _check_plain(first)
+    several = replace(first, at_once=PIECES_AT_ONCE if reads_several(first, first.read([PROBE]).pieces.numbers) else 1)
+    return replace(several, ways=(*several.ways, ATTENTION)) if _hides(several) else several
+
+
+def _first_number(*numbers: int | None) -> int | None:
+    return next((number for number in numbers if number is not None), None)
 
 
 def _check_tokenizer(tokenizer: Any, who: str) -> None:
@@ -329,49 +214,51 @@ def _check_tokenizer(tokenizer: Any, who: str) -> None:
         raise SubjectError(f"{who} needs its tokenizer: heedful.subject(model, tokenizer).")
     if not getattr(tokenizer, "is_fast", False):
         raise SubjectError(
-            f"The tokenizer of {who} does not say where its pieces stand in the text. Take the fast one."
+            f"The tokenizer of {who} does not say where its pieces stand in the text. Take the fast one of transformers."
         )
+    if len(tokenizer) <= len(tokenizer.all_special_ids):
+        raise SubjectError(f"The tokenizer of {who} knows no words: the model was saved without one. Save it beside.")
 
 
-def _class_names(config: Any, given: Sequence[str] | None, who: str) -> tuple[str, ...]:
+def _class_names(config: Any, given: Sequence[Any] | None, who: str) -> tuple[str, ...]:
     problem, outputs = getattr(config, "problem_type", None), int(config.num_labels)
-    if problem in {"multi_label_classification", "regression"}:
+    if problem in {"multi_label_classification", "regression"} or (outputs == 1 and given is None):
+        what = "one output, as for regression" if outputs == 1 else problem.replace("_", " ")
         raise SubjectError(
-            f"{who} is made for {problem.replace('_', ' ')}; one class of several for each text is needed."
+            f"{who} is made for {what}; one class of several for each text is needed. If its one output is the logit of "
+            "the second of two classes, give their class_names."
         )
-    known = tuple(str(config.id2label[number]) for number in range(outputs)) if outputs > 1 else ("0", "1")
-    if given is None:
-        return known
-    if len(given) != len(known):
-        raise SubjectError(f"{who} has {len(known)} classes ({', '.join(known)}), and {len(given)} names were given.")
-    return tuple(map(str, given))
+    known = tuple(str(config.id2label[number]) for number in range(outputs))
+    names = checked_names(known if given is None else given, who)
+    if len(names) != max(2, outputs):
+        raise SubjectError(f"{who} has {outputs} classes ({', '.join(known)}), and {len(names)} names were given.")
+    return names
 
 
-PROBES = ("a good film", "a dull film")
-"""Texts that a model is tried with."""
+def _check_plain(subject: PretrainedSubject) -> None:
+    """Refuse a model that reads more of a text than the numbers of its pieces."""
+    told = subject.probabilities(subject.read([PROBE]).pieces.numbers[None])
+    with torch.no_grad(), in_a_sentence(subject.name, f"on '{PROBE}'"):
+        given = subject.tokenizer(PROBE, return_tensors="pt").to(device_of(subject.model))
+        plain = probable(subject.model(**given).logits.cpu().double())
+    if not torch.allclose(told, plain, atol=SAME):
+        raise SubjectError(
+            f"{subject.name} says something else of '{PROBE}' when it is given the pieces alone than what the tokenizer "
+            f"makes of it ({', '.join(given)}); such models cannot be examined."
+        )
 
 
-def _reads_several(subject: PretrainedSubject) -> bool:
-    """Whether it reads a batch as it reads each text; that it says the same twice is checked on the way."""
-    pieces = subject.read(PROBES).pieces
-    rows = [pieces.numbers[positions_of(pieces.offsets, torch.tensor([row]))] for row in range(len(PROBES))]
-    told, again = ([subject.alone(row) for row in rows] for _ in range(2))
-    if any(not torch.equal(one, other) for one, other in zip(told, again, strict=True)):
-        raise SubjectError(f"{subject.name} says something else of the same text when it is asked again: it is random.")
+def _hides(subject: PretrainedSubject) -> bool:
+    """Whether what is not to be attended to matters no more, of each word and of all: others in its place change nothing."""
+    reading = subject.read([PROBE])
+    count, ordinary = int(reading.units.offsets[-1]), set(range(len(subject.tokenizer))) - set(subject.tokenizer.all_special_ids)
+    marks = torch.cat([torch.eye(count, dtype=torch.bool), torch.ones(1, count, dtype=torch.bool)])
+    rows = torch.zeros(len(marks), dtype=torch.int64)
+    texts = changed(reading.pieces, reading.units, rows, marks.flatten(), ATTENTION, mask=None, nothing=0)
+    first, second = (sorted(islice(ordinary, 2)) * 2)[:2]
+    other = texts.numbers.where(texts.seen, torch.full_like(texts.numbers, first))
+    swapped = replace(texts, numbers=other.where(other != texts.numbers, second))
     try:
-        twice = subject.alone(rows[0].repeat(2, 1))
-    except ValueError:  # a decoder without a token to pad with
+        return torch.allclose(subject.ask(texts), subject.ask(swapped), atol=HIDDEN)
+    except SubjectError:  # nothing can be said of a text of which nothing is seen
         return False
-    return bool(torch.allclose(twice, told[0].expand(2, -1), atol=TOLERANCE))
-
-
-def _hides_unseen(subject: PretrainedSubject) -> bool:
-    """Whether what a piece is does not matter once it is not to be attended to: another in its place changes nothing."""
-    pieces = subject.read(PROBES[:1]).pieces
-    ours = (pieces.owners != NOT_OURS).nonzero().squeeze(1)
-    seen = torch.ones_like(pieces.numbers, dtype=torch.bool)
-    seen[ours[0]] = False
-    other = pieces.numbers.clone()
-    other[ours[0]] = pieces.numbers[ours[-1]]
-    told, swapped = (subject.alone(numbers, seen) for numbers in (pieces.numbers, other))
-    return bool(torch.allclose(told, swapped, atol=TOLERANCE / 10))
