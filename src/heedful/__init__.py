@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.version import __version__
 
 if TYPE_CHECKING:
+    from heedful.adapters import subject
     from heedful.analysis.adversary import adversarial_attention
     from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure, verify_flip
     from heedful.analysis.permutation import permutation_test
@@ -41,6 +42,7 @@ _HOMES = {
     "permutation_test": "heedful.analysis.permutation",
     "save_model": "heedful.models.checkpoint",
     "single_erasure": "heedful.analysis.erasure",
+    "subject": "heedful.adapters",
     "token_scores": "heedful.probes.scores",
     "trace": "heedful.tracing",
     "verify_flip": "heedful.analysis.erasure",
@@ -48,7 +50,7 @@ _HOMES = {
 
 __all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "adversarial_attention", "audit"]
 __all__ += ["first_flips", "fit", "flow_terms", "load_corpus", "load_model", "minimum_flips", "permutation_test"]
-__all__ += ["save_model", "single_erasure", "token_scores", "trace", "verify_flip"]
+__all__ += ["save_model", "single_erasure", "subject", "token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:

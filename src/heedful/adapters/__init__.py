@@ -1,4 +1,4 @@
-"""Anything that classifies texts becomes a subject: heedful's models, transformers, torch modules, pipelines, functions."""
+"""Anything that classifies texts becomes a subject: a model of heedful's, a transformer, a module, a function."""
 
 import os
 from collections.abc import Sequence

@@ -21,7 +21,6 @@ from heedful.adapters.asking import (
     word_units,
 )
 from heedful.subjects import DELETE, MASK, Subject, Units
-from heedful.text.ragged import offsets_of
 
 Function = Callable[[list[str]], Any]
 """From a list of texts to the probabilities of their classes."""
@@ -128,12 +127,12 @@ def function_subject(
     given = None if class_names is None else checked_names(class_names, who)
     if filler is not None and not str(filler).strip():
         raise SubjectError(f"mask of {who} must be a word that stands in the place of others; got {filler!r}.")
-    first = ask(function, ["", "text"], given and len(given), who)
+    first = ask(function, ["", "text"], None if given is None else len(given), who)
     again = ask(function, ["text", "", "text"], first.shape[1], who)
     if not torch.allclose(again, first[[1, 0, 1]], atol=SUM_TOLERANCE):
         raise SubjectError(
-            f"{who} says something else of the same text when it is asked again, or beside others. Set it to evaluation "
-            "mode and take out what is random."
+            f"{who} says something else of the same text when it is asked again, or beside others. Set it to "
+            "evaluation mode and take out what is random."
         )
     names = given or tuple(map(str, range(first.shape[1])))
     return FunctionSubject(name=who, function=function, class_names=names, filler=filler, watch=watch)

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.adapters.asking import AskedReading, SubjectError, in_a_sentence
-from heedful.adapters.pieces import PieceSubject, Pieces, equal_lengths, reads_several
+from heedful.adapters.pieces import Pieces, PieceSubject, equal_lengths, reads_several
 from heedful.analysis.flips import TraceReading
 from heedful.errors import UnknownName
 from heedful.models.interface import check_words, strings
@@ -27,7 +27,7 @@ Encode = Callable[[str], Sequence[tuple[int, tuple[int, int]]]]
 """The tokens of a text: the number of each, and from where to where it stands."""
 
 Part = str | Callable[[Tensor], Tensor]
-"""The dotted name of a part, as `named_modules` has it, or a function that gives from token numbers what it puts out."""
+"""The dotted name of a part, as `named_modules` has it, or a function of token numbers that gives what it puts out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class ModuleSubject(PieceSubject):
     def cut(self, texts: Sequence[str]) -> tuple[Units, Pieces]:
         entries = strings(texts)
         with in_a_sentence(f"The tokenizer of {self.name}", "to give a list of (number, (start, end)) for a text"):
-            cut = [[(int(number), (int(start), int(end))) for number, (start, end) in self.encode(text)] for text in entries]
+            cut = [[(int(number), (int(a), int(b))) for number, (a, b) in self.encode(text)] for text in entries]
         offsets = offsets_of(torch.tensor([len(one) for one in cut]))
         check_words(offsets, entries)
         numbers, spans = zip(*(token for one in cut for token in one), strict=True)
@@ -152,7 +152,7 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def _part(model: nn.Module, name: str) -> nn.Module:
-    parts = dict(model.named_modules())
+    parts: dict[str, nn.Module] = dict(model.named_modules())
     if name not in parts:
         raise UnknownName("part of the module", name, [part for part in parts if part])
     return parts[name]

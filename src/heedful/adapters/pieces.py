@@ -126,8 +126,8 @@ class PieceSubject(Subject):
         if not isinstance(told, Tensor) or told.ndim != 2 or len(told) != len(numbers):
             shape = list(told.shape) if isinstance(told, Tensor) else type(told).__name__
             raise SubjectError(
-                f"{self.name} must give logits [texts, classes], one row for each of {len(numbers)} texts; got {shape}. "
-                "Take a model for the classification of whole texts."
+                f"{self.name} must give logits [texts, classes], one row for each of {len(numbers)} texts; got {shape}."
+                " Take a model for the classification of whole texts."
             )
         return told.detach().cpu().double()
 
@@ -176,7 +176,10 @@ def equal_lengths(lengths: Int[Tensor, " rows"], most: int) -> Iterator[Int[Tens
 
 
 def reads_several(subject: PieceSubject, one: Int[Tensor, " pieces"]) -> bool:
-    """Whether it says of texts side by side what it says of each; refused where it says something else the next time."""
+    """Whether it says of texts side by side what it says of each.
+
+    One that says something else of the same text when it is asked again is refused.
+    """
     other = one.flip(0)
     alone, again = (torch.cat([subject.probabilities(text[None]) for text in (one, other)]) for _ in range(2))
     if not torch.allclose(alone, again, atol=SAME):
@@ -187,5 +190,3 @@ def reads_several(subject: PieceSubject, one: Int[Tensor, " pieces"]) -> bool:
         return torch.allclose(subject.probabilities(torch.stack([one, other])), alone, atol=SAME)
     except SubjectError:  # a decoder that knows no token to pad with reads one text at a time
         return False
-
-

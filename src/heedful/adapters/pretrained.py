@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,16 @@ from torch import Tensor
 
 from heedful.adapters.asking import SAME, SubjectError, Watch, checked_names, in_a_sentence, probable, word_units
 from heedful.adapters.modules import device_of
-from heedful.adapters.pieces import NO_UNIT, PIECES_AT_ONCE, Changed, PieceReading, Pieces, PieceSubject, changed
-from heedful.adapters.pieces import reads_several
+from heedful.adapters.pieces import (
+    NO_UNIT,
+    PIECES_AT_ONCE,
+    PieceReading,
+    Pieces,
+    PieceSubject,
+    changed,
+    reads_several,
+    resting,
+)
 from heedful.errors import ConfigError, load_extra
 from heedful.subjects import ATTENTION, DELETE, MASK, Units
 from heedful.text.ragged import offsets_of
@@ -99,12 +107,14 @@ class PretrainedSubject(PieceSubject):
         self._refuse(
             texts,
             [len(one) > self.longest for one in told["input_ids"]],
-            f"has more pieces than the {self.longest:,} that can be read. Cut such texts, or read only their beginnings "
-            "(truncate=True).",
+            f"has more pieces than the {self.longest:,} that can be read. Cut such texts, or read only their "
+            "beginnings (truncate=True).",
         )
         most = self.model.get_input_embeddings().num_embeddings
         wrong = [max(one, default=0) >= most for one in told["input_ids"]]
-        self._refuse(texts, wrong, f"has pieces beyond the {most:,} of the model: the tokenizer is that of another one.")
+        self._refuse(
+            texts, wrong, f"has pieces beyond the {most:,} of the model: the tokenizer is that of another one."
+        )
         return told
 
     def _refuse(self, texts: Sequence[str], which: Sequence[bool], why: str) -> None:
@@ -121,7 +131,8 @@ def owned(
     A piece is part of the word in which it stands, one of white space alone of the next. Words that share a piece are
     one unit.
     """
-    reach = [None if out else _reach(text, words, place) for place, out in zip(places, special, strict=True)]
+    ends_at = [end for _, end in words]
+    reach = [None if out else _reach(text, ends_at, place) for place, out in zip(places, special, strict=True)]
     tied = {word for ends in reach if ends for word in range(*ends)}
     groups = list(accumulate(int(word - 1 not in tied) for word in range(len(words))))
     used = sorted({groups[ends[0]] for ends in reach if ends})
@@ -130,14 +141,11 @@ def owned(
     return spans, [own[groups[ends[0]]] if ends else NO_UNIT for ends in reach]
 
 
-def _reach(text: str, words: Sequence[Sequence[int]], place: Place) -> Place:
+def _reach(text: str, ends: Sequence[int], place: Place) -> Place:
     """The first and the last word in which a piece has letters."""
-    start, end = place
-    letters = [spot for spot in range(start, end) if not text[spot].isspace()]
-    ends = [word[1] for word in words]
-    if not letters:
-        return (min(bisect_right(ends, start), len(words) - 1),) * 2
-    return bisect_right(ends, letters[0]), bisect_right(ends, letters[-1])
+    letters = [spot for spot in range(*place) if not text[spot].isspace()] or [place[0]]
+    first, last = (min(bisect_right(ends, spot), len(ends) - 1) for spot in (letters[0], letters[-1]))
+    return first, last
 
 
 def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -> tuple[Any, Any]:
@@ -214,19 +222,19 @@ def _check_tokenizer(tokenizer: Any, who: str) -> None:
         raise SubjectError(f"{who} needs its tokenizer: heedful.subject(model, tokenizer).")
     if not getattr(tokenizer, "is_fast", False):
         raise SubjectError(
-            f"The tokenizer of {who} does not say where its pieces stand in the text. Take the fast one of transformers."
+            f"The tokenizer of {who} does not say where its pieces stand in the text. Take the fast one."
         )
     if len(tokenizer) <= len(tokenizer.all_special_ids):
         raise SubjectError(f"The tokenizer of {who} knows no words: the model was saved without one. Save it beside.")
 
 
 def _class_names(config: Any, given: Sequence[Any] | None, who: str) -> tuple[str, ...]:
-    problem, outputs = getattr(config, "problem_type", None), int(config.num_labels)
+    problem, outputs = str(getattr(config, "problem_type", None)), int(config.num_labels)
     if problem in {"multi_label_classification", "regression"} or (outputs == 1 and given is None):
         what = "one output, as for regression" if outputs == 1 else problem.replace("_", " ")
         raise SubjectError(
-            f"{who} is made for {what}; one class of several for each text is needed. If its one output is the logit of "
-            "the second of two classes, give their class_names."
+            f"{who} is made for {what}; one class of several for each text is needed. If its one output is the logit "
+            "of the second of two classes, give their class_names."
         )
     known = tuple(str(config.id2label[number]) for number in range(outputs))
     names = checked_names(known if given is None else given, who)
@@ -238,27 +246,27 @@ def _class_names(config: Any, given: Sequence[Any] | None, who: str) -> tuple[st
 def _check_plain(subject: PretrainedSubject) -> None:
     """Refuse a model that reads more of a text than the numbers of its pieces."""
     told = subject.probabilities(subject.read([PROBE]).pieces.numbers[None])
-    with torch.no_grad(), in_a_sentence(subject.name, f"on '{PROBE}'"):
+    with resting(subject.model), torch.no_grad(), in_a_sentence(subject.name, f"on '{PROBE}'"):
         given = subject.tokenizer(PROBE, return_tensors="pt").to(device_of(subject.model))
         plain = probable(subject.model(**given).logits.cpu().double())
     if not torch.allclose(told, plain, atol=SAME):
         raise SubjectError(
-            f"{subject.name} says something else of '{PROBE}' when it is given the pieces alone than what the tokenizer "
-            f"makes of it ({', '.join(given)}); such models cannot be examined."
+            f"{subject.name} says something else of '{PROBE}' when it is given the pieces alone than what the "
+            f"tokenizer makes of it ({', '.join(given)}); such models cannot be examined."
         )
 
 
 def _hides(subject: PretrainedSubject) -> bool:
-    """Whether what is not to be attended to matters no more, of each word and of all: others in its place change nothing."""
-    reading = subject.read([PROBE])
-    count, ordinary = int(reading.units.offsets[-1]), set(range(len(subject.tokenizer))) - set(subject.tokenizer.all_special_ids)
+    """Whether what is not attended to matters no more, of each word and of all: others in its place change nothing."""
+    reading, special = subject.read([PROBE]), set(subject.tokenizer.all_special_ids)
+    count = int(reading.units.offsets[-1])
     marks = torch.cat([torch.eye(count, dtype=torch.bool), torch.ones(1, count, dtype=torch.bool)])
     rows = torch.zeros(len(marks), dtype=torch.int64)
     texts = changed(reading.pieces, reading.units, rows, marks.flatten(), ATTENTION, mask=None, nothing=0)
-    first, second = (sorted(islice(ordinary, 2)) * 2)[:2]
-    other = texts.numbers.where(texts.seen, torch.full_like(texts.numbers, first))
-    swapped = replace(texts, numbers=other.where(other != texts.numbers, second))
+    first, second, *_ = [number for number in range(len(special) + 2) if number not in special]
+    others = torch.full_like(texts.numbers, first).masked_fill(texts.numbers == first, second)
     try:
-        return torch.allclose(subject.ask(texts), subject.ask(swapped), atol=HIDDEN)
+        told = subject.ask(replace(texts, numbers=texts.numbers.where(texts.seen, others)))
+        return torch.allclose(subject.ask(texts), told, atol=HIDDEN)
     except SubjectError:  # nothing can be said of a text of which nothing is seen
         return False
