@@ -23,7 +23,7 @@ def wordpiece(specials: tuple[str, ...] = SQUARE, *, template: str = "{} $A {}",
     letters = [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase), *string.punctuation]
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys([*specials, *letters, *WORDS]))}
     pad, unknown, first, last, mask = _roles(specials)
-    worker = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=unknown))  # type: ignore[call-arg]
+    worker = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=unknown))
     worker.normalizer = normalizers.BertNormalizer()
     worker.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return _finished(worker, (pad, unknown, first, last, mask), vocabulary, template, **more)
@@ -76,9 +76,9 @@ def _distilbert(size: int) -> Any:
     return transformers.DistilBertForSequenceClassification(config)
 
 
-MODERN = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
+MODERN: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
 MODERN |= {"layer_types": ["full_attention", "sliding_attention"], "local_attention": 4}
-DECODER = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "num_key_value_heads": 1}
+DECODER: dict[str, Any] = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "num_key_value_heads": 1}
 
 FAMILIES: Mapping[str, tuple[Callable[[int], Any], Callable[[], Any]]] = {
     "bert": (_bert_like("Bert"), wordpiece),
@@ -101,7 +101,7 @@ OTHERS: Mapping[str, tuple[Callable[[int], Any], Callable[[], Any]]] = {
 
 def made(family: str, seed: int = 0) -> tuple[Any, Any]:
     """A new model, with weights so large that every piece matters, and its tokenizer."""
-    model, tokenizer = (FAMILIES | OTHERS)[family]
+    model, tokenizer = {**FAMILIES, **OTHERS}[family]
     own = tokenizer()
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -5,6 +5,7 @@ says when units are gone. A trace is a reading that knows exactly what erasing a
 is asked again. Flips, curves and measures of faithfulness are written against readings and nothing else.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,9 +52,11 @@ class Units(Ragged):
         return positions_of(self.offsets, rows)
 
 
-@runtime_checkable
-class Reading(Protocol):
-    """What a subject makes of some texts; `ways` are those in which it can do without units, the usual one first."""
+class Reading(ABC):
+    """What a subject makes of some texts; `ways` are those in which it can do without units, the usual one first.
+
+    A base and no protocol: whether something is a reading must not be answered by asking a model.
+    """
 
     ways: tuple[str, ...]
 
@@ -69,9 +72,11 @@ class Reading(Protocol):
         units: Units
 
     @property
+    @abstractmethod
     def probabilities(self) -> Float[Tensor, "instances classes"]:
         """What it says of the whole texts."""
 
+    @abstractmethod
     def without(
         self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " places"], how: str
     ) -> Float[Tensor, "rows classes"]:

@@ -18,11 +18,11 @@ Allowed = Sequence[Sequence[int]]
 
 HEADS = 2
 
-BERT = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
+BERT = ["attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"]
 BERT += ("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
-DISTIL = ("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin")
+DISTIL = ["attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin"]
 DISTIL += ("sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm")
-MPNET = ("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o")
+MPNET = ["attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o"]
 MPNET += ("attention.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
 
 
@@ -182,9 +182,10 @@ def modernbert(state: State, numbers: Sequence[int], hidden: Hidden) -> Tensor:
     x = [layer_norm(state, "model.embeddings.norm", words[number], eps) for number in numbers]
     for layer, (base, reach) in enumerate([(160_000.0, len(x)), (10_000.0, 2)]):
         here = x if layer == 0 else [layer_norm(state, f"{prefix}.{layer}.attn_norm", one, eps) for one in x]
-        q, k, v = zip(*(linear(state, f"{prefix}.{layer}.attn.Wqkv", one).chunk(3) for one in here), strict=True)
-        turned = (rotated_heads(vectors, HEADS, base) for vectors in (q, k))
-        mixed = all_heads(*turned, v, near(len(x), hidden, reach))
+        cut = [linear(state, f"{prefix}.{layer}.attn.Wqkv", one).chunk(3) for one in here]
+        q, k, v = ([one[part] for one in cut] for part in range(3))
+        q, k = (rotated_heads(vectors, HEADS, base) for vectors in (q, k))
+        mixed = all_heads(q, k, v, near(len(x), hidden, reach))
         x = [one + linear(state, f"{prefix}.{layer}.attn.Wo", more) for one, more in zip(x, mixed, strict=True)]
         normed = [layer_norm(state, f"{prefix}.{layer}.mlp_norm", one, eps) for one in x]
         pairs = [linear(state, f"{prefix}.{layer}.mlp.Wi", one).chunk(2) for one in normed]
@@ -197,7 +198,7 @@ def modernbert(state: State, numbers: Sequence[int], hidden: Hidden) -> Tensor:
 
 
 def llama(state: State, numbers: Sequence[int], hidden: Hidden) -> Tensor:
-    """A decoder: nobody attends to what comes later, two heads of queries share one of keys, the last position speaks."""
+    """A decoder: nobody attends to what comes later, two heads of queries share one of keys, the last piece speaks."""
     eps, prefix, base = 1e-6, "model.layers", 10_000.0
     x = [state["model.embed_tokens.weight"][number] for number in numbers]
     for layer in range(2):

@@ -28,7 +28,7 @@ class ClassifierSubject(Subject):
     def class_names(self) -> tuple[str, ...]:
         return self.model.interface.class_names
 
-    def read(self, texts: Sequence[str]) -> ModelReading:
+    def read(self, texts: object) -> ModelReading:
         """Erased weights exactly, deleted and masked units by reading again."""
         return ModelReading.of(self.model, self.model.interface.read(texts))
 

@@ -96,7 +96,7 @@ def in_a_sentence(who: str, doing: str) -> Iterator[None]:
         raise
     except Exception as error:
         said = short("".join(traceback.format_exception_only(error)), LONGEST_SAYING)
-        raise SubjectError(f"{who} failed {doing}: {said}") from error
+        raise SubjectError(f"{who} failed {doing}: {said.rstrip('.')}.") from error
 
 
 def checked_probabilities(told: object, rows: int, classes: int | None, who: str) -> Float[Tensor, "rows classes"]:

@@ -44,7 +44,7 @@ class FunctionSubject(Subject):
     filler: str | None = None
     watch: Watch | None = None
 
-    def read(self, texts: Sequence[str]) -> AskedReading:
+    def read(self, texts: object) -> AskedReading:
         """The words of these texts; the function is asked when something is wanted."""
         units = word_units(texts)
 

@@ -75,7 +75,7 @@ class ModuleSubject(PieceSubject):
     encode: Encode
     parts: Parts | None = None
 
-    def read(self, texts: Sequence[str]) -> Reading:
+    def read(self, texts: object) -> Reading:
         """The tokens of these texts; with parts the exact reading of their trace."""
         units, pieces = self.cut(texts)
         if not reads_several(self, pieces.of_row(0)):
@@ -88,11 +88,11 @@ class ModuleSubject(PieceSubject):
             return asked
         return TracedReading(trace=self._trace(units, pieces), asked=asked, ways=(ATTENTION, *self.ways))
 
-    def trace(self, texts: Sequence[str]) -> Trace:
+    def trace(self, texts: object) -> Trace:
         """What it attends to and what it uses, proved by its own logits; refused where the readout is not affine."""
         return self._trace(*self.cut(texts))
 
-    def cut(self, texts: Sequence[str]) -> tuple[Units, Pieces]:
+    def cut(self, texts: object) -> tuple[Units, Pieces]:
         entries = strings(texts)
         with in_a_sentence(f"The tokenizer of {self.name}", "to give a list of (number, (start, end)) for a text"):
             cut = [[(int(number), (int(a), int(b))) for number, (a, b) in self.encode(text)] for text in entries]

@@ -5,7 +5,7 @@ piece), or **cut off from attention** (its pieces are there and not seen). Texts
 never padded, since some models say other things of padded texts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -78,7 +78,7 @@ class PieceSubject(Subject):
     at_once: int = PIECES_AT_ONCE
     watch: Watch | None = None
 
-    def cut(self, texts: Sequence[str]) -> tuple[Units, Pieces]:
+    def cut(self, texts: object) -> tuple[Units, Pieces]:
         """The units of texts, and the pieces of each."""
         raise NotImplementedError
 

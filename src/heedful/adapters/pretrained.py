@@ -72,7 +72,7 @@ class PretrainedSubject(PieceSubject):
         taken = inspect.signature(self.model.forward).parameters.values()
         return any(one.name == "attention_mask" or one.kind is one.VAR_KEYWORD for one in taken)
 
-    def read(self, texts: Sequence[str]) -> PieceReading:
+    def read(self, texts: object) -> PieceReading:
         """The words of these texts, and the pieces of each."""
         return self.reading(*self.cut(texts))
 
@@ -81,7 +81,7 @@ class PretrainedSubject(PieceSubject):
         hidden = {"attention_mask": seen.long().to(device)} if self._can_hide else {}
         return getattr(self.model(input_ids=numbers.to(device), **hidden), "logits", None)
 
-    def cut(self, texts: Sequence[str]) -> tuple[Units, Pieces]:
+    def cut(self, texts: object) -> tuple[Units, Pieces]:
         words = word_units(texts)
         assert words.texts is not None
         assert words.spans is not None
