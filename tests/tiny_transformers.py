@@ -55,10 +55,8 @@ def _finished(
     worker.post_processor = processors.TemplateProcessing(
         single=single, special_tokens=[(token, numbers[token]) for token in (first, last)]
     )
-    given = {"pad_token": pad, "unk_token": unknown, "cls_token": first, "bos_token": first} | more
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=worker, sep_token=last, eos_token=last, mask_token=mask, **given
-    )
+    given = {"pad_token": pad, "unk_token": unknown, "cls_token": first, "bos_token": first, "mask_token": mask} | more
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=worker, sep_token=last, eos_token=last, **given)
 
 
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12, "max_position_embeddings": 60}

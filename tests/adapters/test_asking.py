@@ -94,7 +94,7 @@ def everything(function: Predictor, generator: Generator) -> None:
 
 
 def test_good_predictors_are_believed_in_whatever_form_they_answer() -> None:
-    for seed in range(100):
+    for seed in range(60):
         function, plain = a_good_one(np.random.default_rng(seed))
         reading = a_reading(function, "a good film", "dull")
         expected = torch.tensor([plain("a good film"), plain("dull")]).double()
@@ -163,7 +163,7 @@ TROUBLES = [
 @pytest.mark.parametrize(("texts", "sentence"), TROUBLES)
 def test_what_is_no_text_is_refused_by_its_sentence(texts: object, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        heedful.subject(Counting()).read(texts)
+        heedful.subject(Counting()).read(texts)  # type: ignore[arg-type]
 
 
 def test_one_string_is_one_text() -> None:

@@ -148,7 +148,8 @@ def test_a_function_may_give_what_a_part_puts_out() -> None:
 
     def weights(numbers: Tensor) -> Tensor:
         states: Tensor = module.lstm(module.embedding(numbers))[0]
-        return module.score(states).squeeze(2).softmax(1)
+        told: Tensor = module.score(states).squeeze(2).softmax(1)
+        return told
 
     given = Parts(attention=weights, values=lambda numbers: module.lstm(module.embedding(numbers)), readout="readout")
     told, named = a_subject(module, parts=given).trace(TEXTS), a_subject(module).trace(TEXTS)
@@ -231,8 +232,8 @@ def test_what_is_no_logits_is_refused_by_its_sentence(told: Any, sentence: str) 
     ("tokenizer", "sentence"),
     [
         (lambda text: text.split(), r"The tokenizer of Attentive failed to give a list of \(number, \(start, end\)\)"),
-        (lambda text: None, "The tokenizer of Attentive failed"),
-        (lambda text: [], r"A text needs at least one word; number 0 .* has none"),
+        (lambda _: None, "The tokenizer of Attentive failed"),
+        (lambda _: [], r"A text needs at least one word; number 0 .* has none"),
     ],
 )
 def test_a_tokenizer_that_is_none_is_refused_by_its_sentence(tokenizer: Any, sentence: str) -> None:
@@ -243,7 +244,7 @@ def test_a_tokenizer_that_is_none_is_refused_by_its_sentence(tokenizer: Any, sen
 def test_a_module_needs_a_tokenizer_and_class_names() -> None:
     for given in ({"class_names": NAMES}, {"tokenizer": encode}):
         with pytest.raises(SubjectError, match=r"A torch module \(Attentive\) needs class_names and a tokenizer"):
-            heedful.subject(made(), **given)  # type: ignore[arg-type]
+            heedful.subject(made(), **given)
 
 
 def test_the_module_is_left_as_it_was() -> None:

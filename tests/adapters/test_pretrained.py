@@ -20,6 +20,8 @@ from tests import strategies
 from tests.oracles.transformer_passes import PASSES, double
 from tests.tiny_transformers import CLASSES, FAMILIES, OTHERS, byte_pairs, made, tiny, wordpiece
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TEXTS = ["a good film!", 'Déjà vu... filming 😀 a GOOD one, "well-made!"', "bad", "not the film", "the film is dull"]
 EVERY = pytest.mark.parametrize("family", [*FAMILIES, *OTHERS])
 
@@ -52,14 +54,15 @@ def some_gone(reading: PieceReading, seed: int = 0, share: float = 0.4) -> Tenso
 
 
 def pieces_gone(family: str, row: int, gone: Tensor) -> tuple[list[int], list[bool]]:
-    """The numbers of a text's pieces, and which lie in a unit that is gone, from where the tokenizer says they stand."""
+    """The numbers of a text's pieces, and which end in a unit that is gone or in the gap before it."""
     reading, (_, tokenizer) = reading_of(family), tiny(family)
     assert reading.units.spans is not None
     told = tokenizer(TEXTS[row], return_offsets_mapping=True, return_special_tokens_mask=True)
     own = slice(int(reading.units.offsets[row]), int(reading.units.offsets[row + 1]))
-    out = [span for span, mark in zip(reading.units.spans[own].tolist(), gone[own].tolist(), strict=True) if mark]
+    ends = [0, *reading.units.spans[own, 1].tolist()]
+    out = [ends[place : place + 2] for place, mark in enumerate(gone[own].tolist()) if mark]
     places = zip(told["offset_mapping"], told["special_tokens_mask"], strict=True)
-    inside = [not special and any(a < end and start < b for a, b in out) for (start, end), special in places]
+    inside = [not special and any(before < end <= last for before, last in out) for (_, end), special in places]
     return told["input_ids"], inside
 
 
@@ -178,7 +181,7 @@ def test_pieces_are_folded_into_words_of_the_text_itself(family: str) -> None:
         ("good film", [(0, 4), (5, 9)], [(0, 0), (0, 4), (5, 7), (7, 9), (0, 0)], [(0, 4), (5, 9)], [-1, 0, 1, 1, -1]),
         ("a  b", [(0, 1), (3, 4)], [(0, 0), (0, 1), (1, 2), (2, 4), (0, 0)], [(0, 1), (3, 4)], [-1, 0, 1, 1, -1]),
         ("a b ", [(0, 1), (2, 3)], [(0, 0), (0, 1), (1, 3), (3, 4), (0, 0)], [(0, 1), (2, 3)], [-1, 0, 1, 1, -1]),
-        ("a-style", [(0, 1), (1, 2), (2, 7)], [(0, 0), (0, 1), (1, 3), (3, 7), (0, 0)], [(0, 1), (1, 7)], [-1, 0, 1, 1, -1]),
+        ("a-st", [(0, 1), (1, 2), (2, 4)], [(0, 0), (0, 1), (1, 3), (3, 4), (0, 0)], [(0, 1), (1, 4)], [-1, 0, 1, 1, -1]),
         ("a ? b", [(0, 1), (2, 3), (4, 5)], [(0, 0), (0, 1), (4, 5), (0, 0)], [(0, 1), (4, 5)], [-1, 0, 1, -1]),
         ("of the", [(0, 2), (3, 6)], [(0, 0), (0, 6), (0, 0)], [(0, 6)], [-1, 0, -1]),
         ("x", [(0, 1)], [(0, 0), (0, 0), (0, 1), (0, 0)], [(0, 1)], [-1, 0, 0, -1]),
@@ -194,12 +197,8 @@ def test_who_owns_a_piece_by_hand(text: str, words: Any, places: Any, spans: Any
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_units_of_hostile_texts_lie_in_them(family: str, text: str) -> None:
     """They follow each other without overlap, cover all pieces, and special tokens are in none."""
-    whole = f"film {text}"[:40]
-    try:
-        units, pieces = subject_of(family).cut([whole])
-    except SubjectError as error:
-        assert "more pieces than" in str(error)
-        return
+    whole = f"film {text}"[:18]  # 13 characters of four bytes each, 5 letters, and 2 special tokens at most
+    units, pieces = subject_of(family).cut([whole])
     assert units.spans is not None
     ends = units.spans.flatten().tolist()
     assert ends == sorted(ends)
@@ -244,13 +243,11 @@ def test_nan_in_the_weights_is_said() -> None:
 
 def test_a_model_without_its_tokenizer_is_refused() -> None:
     model, _ = tiny("bert")
-    with pytest.raises(
-        SubjectError, match=r"BertForSequenceClassification needs its tokenizer: heedful.subject\(model"
-    ):
+    with pytest.raises(SubjectError, match=r"Classification needs its tokenizer: heedful.subject\(model, tokenizer\)"):
         heedful.subject(model)
     with pytest.raises(SubjectError, match="does not say where its pieces stand in the text"):
         heedful.subject(model, str.split)
-    with pytest.raises(SubjectError, match="The tokenizer of .* knows no words"):
+    with pytest.raises(SubjectError, match=r"The tokenizer of .* knows no words"):
         heedful.subject(model, transformers.BertTokenizer())
 
 
@@ -327,9 +324,7 @@ def test_a_model_that_reads_more_than_pieces_is_refused() -> None:
                 told["token_type_ids"] = torch.ones_like(told["input_ids"])
             return told
 
-    with pytest.raises(
-        SubjectError, match=r"when it is given the pieces alone than .*token_type_ids.*cannot be examined"
-    ):
+    with pytest.raises(SubjectError, match=r"when it is given the pieces alone .*token_type_ids.*cannot be examined"):
         heedful.subject(model, Typed())
 
 

@@ -129,7 +129,7 @@ class ModuleSubject(PieceSubject):
         )
 
     def _heard(
-        self, numbers: Int[Tensor, "rows pieces"], readout: nn.Linear
+        self, numbers: Int[Tensor, "rows length"], readout: nn.Linear
     ) -> tuple[Float[Tensor, "rows outputs"], Float[Tensor, " pieces"], Float[Tensor, "pieces features"]]:
         """Logits of some texts, the weights of their tokens, and the vectors that are weighed."""
         assert self.parts is not None

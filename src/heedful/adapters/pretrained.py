@@ -112,9 +112,7 @@ class PretrainedSubject(PieceSubject):
         )
         most = self.model.get_input_embeddings().num_embeddings
         wrong = [max(one, default=0) >= most for one in told["input_ids"]]
-        self._refuse(
-            texts, wrong, f"has pieces beyond the {most:,} of the model: the tokenizer is that of another one."
-        )
+        self._refuse(texts, wrong, f"has pieces beyond the {most:,} of the model: its tokenizer is another one.")
         return told
 
     def _refuse(self, texts: Sequence[str], which: Sequence[bool], why: str) -> None:
