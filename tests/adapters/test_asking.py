@@ -81,8 +81,8 @@ def test_hostile_predictors_end_in_a_sentence_each() -> None:
         assert sentence.endswith(".")
         assert "\n" not in sentence
         assert len(sentence) < 600
-        said.add(sentence.split(":")[0][:40])
-    assert len(said) >= 8
+        said.add(sentence[:32])
+    assert len(said) == 6
 
 
 def everything(function: Predictor, generator: Generator) -> None:

@@ -1,5 +1,6 @@
 """Texts without some of their words, and scikit-learn pipelines."""
 
+import doctest
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 
 import heedful
+from heedful.adapters import functions
 from heedful.adapters.asking import SubjectError, word_units
 from heedful.adapters.functions import text_without
 from heedful.subjects import DELETE, MASK
@@ -76,6 +78,10 @@ def test_texts_without_words_by_hand(text: str, gone: tuple[int, ...], left: str
 )
 def test_a_filler_stands_by_itself(text: str, gone: tuple[int, ...], left: str) -> None:
     assert without(text, *gone, filler="___") == left
+
+
+def test_the_example_does_what_it_says() -> None:
+    assert doctest.testmod(functions) == (0, 3)
 
 
 @given(text=strategies.texts, seed=strategies.seeds)
