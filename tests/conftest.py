@@ -17,6 +17,8 @@ from heedful.text.corpus import Corpus
 from heedful.training.loop import fit, limited_threads
 from tests.commands import Call, Outcome
 
+os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported: no test asks a hub
+
 settings.register_profile("heedful", deadline=None)  # a busy machine is not a wrong answer
 settings.load_profile("heedful")
 

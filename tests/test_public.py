@@ -24,6 +24,7 @@ NAMES = [
     "permutation_test",
     "save_model",
     "single_erasure",
+    "subject",
     "token_scores",
     "trace",
     "verify_flip",
@@ -45,10 +46,21 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(heedful, "attentions")
 
 
+EXTRAS = {"captum", "gensim", "ray", "shap", "sklearn", "transformers"}
+"""What heedful does not bring along by itself."""
+
+
 def test_importing_heedful_loads_nothing_heavy() -> None:
-    code = "import heedful, sys; print(sorted({'torch', 'pandas', 'numpy', 'matplotlib'} & set(sys.modules)))"
+    heavy = EXTRAS | {"torch", "pandas", "numpy", "matplotlib"}
+    code = f"import heedful, sys; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_subjects_load_no_extra_before_one_is_needed() -> None:
+    code = f"import heedful, sys; heedful.subject(lambda texts: [0.5] * len(texts)); print({EXTRAS} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 def test_submodules_do_not_shadow_public_functions() -> None:

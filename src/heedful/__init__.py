@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.version import __version__
 
 if TYPE_CHECKING:
+    from heedful.adapters import subject
     from heedful.analysis.adversary import adversarial_attention
     from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure, verify_flip
     from heedful.analysis.faithfulness.suite import faithfulness
@@ -43,6 +44,7 @@ _HOMES = {
     "permutation_test": "heedful.analysis.permutation",
     "save_model": "heedful.models.checkpoint",
     "single_erasure": "heedful.analysis.erasure",
+    "subject": "heedful.adapters",
     "token_scores": "heedful.probes.scores",
     "trace": "heedful.tracing",
     "verify_flip": "heedful.analysis.erasure",
@@ -50,7 +52,7 @@ _HOMES = {
 
 __all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "adversarial_attention", "audit"]
 __all__ += ["faithfulness", "first_flips", "fit", "flow_terms", "load_corpus", "load_model", "minimum_flips"]
-__all__ += ["permutation_test", "save_model", "single_erasure", "token_scores", "trace", "verify_flip"]
+__all__ += ["permutation_test", "save_model", "single_erasure", "subject", "token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,9 @@
 """Errors a user can mend. Each is a sentence: what was expected, what came, what to do."""
 
 import difflib
+import importlib
 from collections.abc import Iterable
+from types import ModuleType
 
 
 class HeedfulError(Exception):
@@ -54,3 +56,18 @@ class StoreError(HeedfulError):
 
 class StoreBusy(StoreError):
     """A run that another process is computing at this moment."""
+
+
+class MissingExtra(HeedfulError):
+    """A library that heedful does not bring along by itself."""
+
+
+def load_extra(module: str, extra: str, what: str) -> ModuleType:
+    """A library of an extra; where it is missing, how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.split(".")[0]
+        raise MissingExtra(
+            f"{what} need {name}, which cannot be imported here ({error}): pip install 'heedful[{extra}]'."
+        ) from error

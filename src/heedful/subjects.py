@@ -5,10 +5,11 @@ says when units are gone. A trace is a reading that knows exactly what erasing a
 is asked again. Flips, curves and measures of faithfulness are written against readings and nothing else.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -51,22 +52,31 @@ class Units(Ragged):
         return positions_of(self.offsets, rows)
 
 
-@runtime_checkable
-class Reading(Protocol):
-    """What a subject makes of some texts; `ways` are those in which it can do without units, the usual one first."""
+class Reading(ABC):
+    """What a subject makes of some texts; `ways` are those in which it can do without units, the usual one first.
+
+    A base and no protocol: whether something is a reading must not be answered by asking a model.
+    """
 
     ways: tuple[str, ...]
 
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
+    if TYPE_CHECKING:  # what is a property here when classes are made, no dataclass can have as a field
+
+        @property
+        def class_names(self) -> tuple[str, ...]: ...
+
+        @property
+        def units(self) -> Units: ...
+    else:
+        class_names: tuple[str, ...]
+        units: Units
 
     @property
-    def units(self) -> Units: ...
-
-    @property
+    @abstractmethod
     def probabilities(self) -> Float[Tensor, "instances classes"]:
         """What it says of the whole texts."""
 
+    @abstractmethod
     def without(
         self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " places"], how: str
     ) -> Float[Tensor, "rows classes"]:
@@ -92,8 +102,12 @@ class Subject(Protocol):
 
     name: str
 
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
+    if TYPE_CHECKING:
+
+        @property
+        def class_names(self) -> tuple[str, ...]: ...
+    else:
+        class_names: tuple[str, ...]
 
     def read(self, texts: Sequence[str]) -> Reading:
         """What it makes of these texts."""

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from heedful.errors import TraceError
+from heedful.errors import InputError, TraceError
 from heedful.notebook import counted, listed, panel, short, strip
 from heedful.text.ragged import lengths_of, offsets_of, positions_of, segment_softmax, segments_of
 from heedful.trace_files import read_fields, write_fields
@@ -295,25 +295,26 @@ def polarity_columns(
     return {f"polarity_{name}": scores[:, number] for number, name in enumerate(class_names)}
 
 
-def _plain(values: Array) -> NDArray[Any]:
+def _plain(values: object) -> NDArray[Any]:
     if isinstance(values, Tensor):  # numpy has no bfloat16
         return (values.double() if values.is_floating_point() else values).numpy(force=True)
     return np.asarray(values)
 
 
-def _floats(name: str, values: Array) -> Float[Tensor, "..."]:
+def floats(name: str, values: object, error: type[InputError] = TraceError) -> Float[Tensor, "..."]:
+    """Numbers in a regular array; refused with a sentence where there are others, NaN or infinity (−∞ may be)."""
     try:
         raw = _plain(values)
         others = [value for value in raw.flat if not isinstance(value, Real)] if raw.dtype.kind not in "biuf" else []
         if others:
             raise TypeError(f"it holds '{others[0]}'")
         array = torch.from_numpy(raw.astype(np.float64))
-    except (TypeError, ValueError) as error:
-        raise TraceError(f"{name} must be numbers in a regular array: {error}.") from error
+    except (TypeError, ValueError, OverflowError) as wrong:
+        raise error(f"{name} must be numbers in a regular array: {wrong}.") from wrong
     strange = (array.isnan() | (array == torch.inf)).nonzero()
     if len(strange):
         place = ", ".join(map(str, strange[0].tolist()))
-        raise TraceError(f"{name} must be finite; it holds NaN or infinity. The first is at [{place}].")
+        raise error(f"{name} must be finite; it holds NaN or infinity. The first is at [{place}].")
     return array
 
 
@@ -343,7 +344,7 @@ def _checked_offsets(values: Array) -> Int[Tensor, " bounds"]:
 
 def _checked_readout(starts: Tensor, polarity_scores: Array, bias_values: Array) -> tuple[Tensor, Tensor]:
     """Polarity scores [units, classes] and bias [classes]; one output s becomes the two (0, s)."""
-    polarity, bias = _floats("polarity_scores", polarity_scores), _floats("bias", bias_values)
+    polarity, bias = floats("polarity_scores", polarity_scores), floats("bias", bias_values)
     if polarity.ndim == 1:
         polarity = polarity[:, None]
     if polarity.ndim == 2 and polarity.shape[1] == 1 and bias.numel() == 1:
@@ -411,7 +412,7 @@ def _weights_alone(starts: Tensor, weights: Array) -> Tensor:
 
 
 def _per_unit(name: str, values: Array, starts: Tensor) -> Tensor:
-    array = _floats(name, values)
+    array = floats(name, values)
     if array.ndim != 1:
         raise TraceError(f"{name} must be a flat array with one number per unit, not of shape {list(array.shape)}.")
     _check_length(name, len(array), "unit", int(starts[-1]))
@@ -460,7 +461,7 @@ def _check_outputs(trace: Trace, logits: Array | None, probabilities: Array | No
 
 def _outputs(trace: Trace, name: str, values: Array) -> Tensor:
     """One row per instance; of two classes the second alone is enough, as one column or flat."""
-    given = _floats(name, values)
+    given = floats(name, values)
     if given.ndim == 1 and len(trace.bias) == 2:
         given = given[:, None]
     widths = (1, 2) if len(trace.bias) == 2 else (len(trace.bias),)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from heedful.errors import InputError
 from heedful.notebook import counted, listed, short
@@ -32,17 +34,23 @@ class Interface:
         """
         if isinstance(texts, Split):
             return texts
-        strings = _strings(texts)
-        tokens = self.tokenizer.encode(strings, self.vocabulary)
-        empty = (lengths_of(tokens.offsets) == 0).nonzero()
-        if len(empty):
-            alone = len(strings) == 1
-            which = "this one has none." if alone else f"{_place(int(empty[0]), strings)} has none. Leave it out."
-            raise InputError(f"A text needs at least one word; {which}")
-        return Split(texts=strings, labels=torch.zeros(len(strings), dtype=torch.int64), tokens=tokens)
+        entries = strings(texts)
+        tokens = self.tokenizer.encode(entries, self.vocabulary)
+        check_words(tokens.offsets, entries)
+        return Split(texts=entries, labels=torch.zeros(len(entries), dtype=torch.int64), tokens=tokens)
 
 
-def _strings(texts: object) -> list[str]:
+def check_words(offsets: Int[Tensor, " bounds"], texts: Sequence[str]) -> None:
+    """Refuse texts that have no units."""
+    empty = (lengths_of(offsets) == 0).nonzero()
+    if len(empty):
+        alone = len(texts) == 1
+        which = "this one has none." if alone else f"{_place(int(empty[0]), texts)} has none. Leave it out."
+        raise InputError(f"A text needs at least one word; {which}")
+
+
+def strings(texts: object) -> list[str]:
+    """Texts, or one text, as a list; anything else is refused."""
     if isinstance(texts, str):
         return [str(writable(texts))]
     if not isinstance(texts, Iterable) or isinstance(texts, (bytes, Mapping, pd.DataFrame)):
