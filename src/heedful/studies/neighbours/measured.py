@@ -17,7 +17,7 @@ from heedful.config import RunSettings
 from heedful.pipeline import Run
 from heedful.probes.agreement import PAPER
 from heedful.probes.hidden import conicity
-from heedful.probes.reading import Reader
+from heedful.probes.reading import ModelReading
 from heedful.studies.attack import KINDS, SAME, adversaries
 from heedful.studies.jain2019 import agreement
 from heedful.studies.measures import MINIMUM, RUN, bounds, run_row
@@ -92,7 +92,7 @@ def read_again(run: Run, corpus: Corpus) -> pd.DataFrame:
     """
     with limited_threads(run.settings.training.threads):
         model, split = run.model(), corpus.test
-        reader = Reader.of(model, split)
+        reader = ModelReading.of(model, split)
         marked = words_of_a_class(corpus)[split.tokens.numbers]
         others = as_many_others(marked, split.offsets, run.settings.training.seed)
         kinds = {"right": torch.zeros_like(marked), "right_without": marked, "right_without_others": others}
