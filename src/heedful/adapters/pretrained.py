@@ -7,6 +7,7 @@ more at all: not by a model without such a mask, nor by a decoder that reads its
 """
 
 import inspect
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -62,7 +63,8 @@ class PretrainedSubject(PieceSubject):
     @cached_property
     def longest(self) -> int:
         """How many pieces of a text the model can read; positions of some families begin after that of padding."""
-        positions = getattr(self.model.config, "max_position_embeddings", None) or NO_LIMIT
+        said = getattr(self.model.config, "max_position_embeddings", None) or 0
+        positions = said if said > 0 else NO_LIMIT
         tables = (part for name, part in self.model.named_modules() if name.endswith("position_embeddings"))
         padded = [part.padding_idx for part in tables if getattr(part, "padding_idx", None) is not None]
         return int(min(self.tokenizer.model_max_length, NO_LIMIT, positions - (max(padded) + 1 if padded else 0)))
@@ -170,12 +172,14 @@ def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -
 
 @contextmanager
 def _quietly(log: Any) -> Iterator[None]:
-    """Without the library's own progress bars and tables: what matters is said in our errors."""
+    """Without the library's progress bars, tables, and warnings of its own code: what matters is said in our errors."""
     level, shown = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated", category=DeprecationWarning)
+            yield
     finally:
         log.set_verbosity(level)
         if shown:
