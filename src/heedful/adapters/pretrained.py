@@ -137,7 +137,8 @@ def owned(
     groups = list(accumulate(int(word - 1 not in tied) for word in range(len(words))))
     used = sorted({groups[ends[0]] for ends in reach if ends})
     own = {group: number for number, group in enumerate(used)}
-    spans = [(words[groups.index(group)][0], words[bisect_right(groups, group) - 1][1]) for group in used]
+    first, last = dict(zip(reversed(groups), reversed(words), strict=True)), dict(zip(groups, words, strict=True))
+    spans = [(first[group][0], last[group][1]) for group in used]
     return spans, [own[groups[ends[0]]] if ends else NO_UNIT for ends in reach]
 
 
@@ -208,11 +209,10 @@ def pretrained_subject(
         mask=mask,
         nothing=_first_number(tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id) or 0,
         truncate=truncate,
-        watch=watch,
     )
     _check_plain(first)
     several = replace(first, at_once=PIECES_AT_ONCE if reads_several(first, first.read([PROBE]).pieces.numbers) else 1)
-    return replace(several, ways=(*several.ways, ATTENTION)) if _hides(several) else several
+    return replace(several, ways=(*several.ways, *([ATTENTION] if _hides(several) else [])), watch=watch)
 
 
 def _first_number(*numbers: int | None) -> int | None:
