@@ -342,7 +342,7 @@ def test_a_text_that_the_tokenizer_drops_is_refused() -> None:
 def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     subject = heedful.subject(*tiny("bert"), watch=lambda done, of: told.append((done, of)))
-    told.clear()
+    assert not told
     assert len(subject.read(TEXTS).probabilities) == len(TEXTS)
     assert told[-1] == (len(TEXTS), len(TEXTS))
     assert [done for done, _ in told] == sorted(done for done, _ in told)

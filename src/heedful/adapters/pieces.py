@@ -161,7 +161,8 @@ def changed(
     out = gone[begins + owners.clamp(min=0)] & (owners != NO_UNIT)
     if how == ATTENTION:
         return Changed(numbers=numbers, seen=~out, offsets=offsets)
-    if how == MASK and mask is not None:
+    if how == MASK:
+        assert mask is not None
         return Changed(numbers=numbers.masked_fill(out, mask), seen=torch.ones_like(out), offsets=offsets)
     left = segment_sum((~out).double(), offsets).long()
     instead = offsets[:-1][left == 0]

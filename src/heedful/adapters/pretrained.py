@@ -7,6 +7,7 @@ more at all: not by a model without such a mask, nor by a decoder that reads its
 """
 
 import inspect
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -62,7 +63,8 @@ class PretrainedSubject(PieceSubject):
     @cached_property
     def longest(self) -> int:
         """How many pieces of a text the model can read; positions of some families begin after that of padding."""
-        positions = getattr(self.model.config, "max_position_embeddings", None) or NO_LIMIT
+        said = getattr(self.model.config, "max_position_embeddings", None) or 0
+        positions = said if said > 0 else NO_LIMIT
         tables = (part for name, part in self.model.named_modules() if name.endswith("position_embeddings"))
         padded = [part.padding_idx for part in tables if getattr(part, "padding_idx", None) is not None]
         return int(min(self.tokenizer.model_max_length, NO_LIMIT, positions - (max(padded) + 1 if padded else 0)))
@@ -135,7 +137,8 @@ def owned(
     groups = list(accumulate(int(word - 1 not in tied) for word in range(len(words))))
     used = sorted({groups[ends[0]] for ends in reach if ends})
     own = {group: number for number, group in enumerate(used)}
-    spans = [(words[groups.index(group)][0], words[bisect_right(groups, group) - 1][1]) for group in used]
+    first, last = dict(zip(reversed(groups), reversed(words), strict=True)), dict(zip(groups, words, strict=True))
+    spans = [(first[group][0], last[group][1]) for group in used]
     return spans, [own[groups[ends[0]]] if ends else NO_UNIT for ends in reach]
 
 
@@ -170,12 +173,14 @@ def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -
 
 @contextmanager
 def _quietly(log: Any) -> Iterator[None]:
-    """Without the library's own progress bars and tables: what matters is said in our errors."""
+    """Without the library's progress bars, tables, and warnings of its own code: what matters is said in our errors."""
     level, shown = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated", category=DeprecationWarning)
+            yield
     finally:
         log.set_verbosity(level)
         if shown:
@@ -204,11 +209,10 @@ def pretrained_subject(
         mask=mask,
         nothing=_first_number(tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id) or 0,
         truncate=truncate,
-        watch=watch,
     )
     _check_plain(first)
     several = replace(first, at_once=PIECES_AT_ONCE if reads_several(first, first.read([PROBE]).pieces.numbers) else 1)
-    return replace(several, ways=(*several.ways, ATTENTION)) if _hides(several) else several
+    return replace(several, ways=(*several.ways, *([ATTENTION] if _hides(several) else [])), watch=watch)
 
 
 def _first_number(*numbers: int | None) -> int | None:
