@@ -28,6 +28,11 @@ class LeastRatio:
     goal: int
     other: int
 
+    def allows(self, x: Numbers) -> bool:
+        """Whether x is one of those that are compared, up to what HiGHS lets through."""
+        slack = OPTIONS["primal_feasibility_tolerance"]
+        return bool((self.inequalities @ x >= -slack).all() and (np.abs(self.equalities @ x) <= slack).all())
+
     def solve(self, method: str, seconds: float) -> OptimizeResult:
         """What HiGHS finds in that time: x (None where it has none), status 0 where it calls it optimal."""
         size = self.inequalities.shape[1]

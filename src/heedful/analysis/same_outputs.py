@@ -168,7 +168,8 @@ def least_difference(cone: Cone, goal: int, other: int, seconds: float) -> Least
     possible: that has a solution, the original, and an optimum, which is not below zero.
     """
     moving, ratio = _ratio(cone, goal, other)
-    gone = None if goal == SCALE else nearby(cone, moving, _without(cone, moving, ratio))
+    vanished = None if goal == SCALE else _without(cone, moving, ratio)
+    gone = None if vanished is None else nearby(cone, moving, vanished)
     if gone is not None and gone[0][ratio.goal] <= NOTHING * gone[0][ratio.other]:
         return Least(difference=-np.inf, scores=gone[1])
     scores = None
@@ -206,11 +207,11 @@ def _ratio(cone: Cone, goal: int, other: int) -> tuple[Numbers, LeastRatio]:
     )
 
 
-def _without(cone: Cone, moving: Numbers, ratio: LeastRatio) -> Numbers:
-    """The original weights, but the goal has none: where that keeps the outputs, no program is needed."""
+def _without(cone: Cone, moving: Numbers, ratio: LeastRatio) -> Numbers | None:
+    """The original weights, but the goal has none, where these lie in the cone: then no program is needed."""
     x = np.append(cone.original[moving], 1.0)
     x[ratio.goal] = 0.0
-    return x
+    return x if ratio.allows(x) else None
 
 
 def _scale_row(cone: Cone, others: Numbers, asked: int) -> sparse.csr_array:
