@@ -32,8 +32,8 @@ class ExplanationError(InputError):
 class Explanation(Units):
     """One score for every unit of some texts: the larger, the more it speaks for the class that is explained.
 
-    Made by `heedful.explain`, of a trace by `Explanation.of_trace`, or by `Explanation.of_lists` of what another tool
-    or a person says.
+    Made by `Explanation.on` of numbers for the units of a reading, or by `Explanation.of_lists` of what another tool or
+    a person says.
 
     scores: one per unit; in a signed explanation what is below zero speaks against the class.
     targets: the number of the class that is explained, for each text.
