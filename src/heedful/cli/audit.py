@@ -155,7 +155,7 @@ def erase(
             print_json(erased.summary())
         else:
             print_erased(erased, everything=everything)
-    if inputs is not None:
+    elif inputs is not None:
         if text is not None or run is None or trace is not None:
             raise typer.BadParameter("--input needs a model to read again: give --run, with or without a TEXT")
         _show(_erase_inputs(run, store, inputs), out, f"-{inputs}", as_json)
