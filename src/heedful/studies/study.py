@@ -266,7 +266,7 @@ def _named(kind: str, name: str, known: Mapping[str, T]) -> T:
 def find_study(name: str) -> Study:
     """A study by its name."""
     if name not in STUDIES:
-        raise UnknownName("paper", name, STUDIES)
+        raise UnknownName("study", name, STUDIES)
     study: Study = importlib.import_module(f"heedful.studies.{name}").STUDY
     return study
 
