@@ -241,8 +241,23 @@ def test_with_determined_the_command_asks_what_one_attention_for_the_whole_corpu
     assert (words["attention"] <= words["high"]).all()
     scores = kept.table("tokens").set_index("token")
     assert words["polarity"].tolist() == scores["polarity"].loc[words["token"]].tolist()
+    assert said["sections"][-1]["pictures"].keys() == {"determined"}
     refused = call("attack", "--trace", "x.parquet", "--determined").err
     assert "give a RUN alone" in " ".join(refused.split())
+
+
+def test_every_word_is_asked_about_where_so_many_are_wanted_and_drawn(
+    kept: Run, small_corpus: Corpus, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("heedful.pipeline.read_corpus", lambda _: small_corpus)
+    said = call("attack", kept.path, "--determined", "--words", 10_000, "--out", tmp_path)
+    counts = torch.bincount(small_corpus.train.tokens.numbers, minlength=1)
+    table = pd.read_parquet(tmp_path / "determined.parquet")
+    assert table["number"].tolist() == (counts >= 10).nonzero().squeeze(1).tolist()
+    without = int((table["low"] == -np.inf).sum())
+    assert f"{len(table)} words that occur 10 times or more" in " ".join(said.out.split())
+    assert f"{without} could do without attention" in " ".join(said.out.split())
+    assert (tmp_path / "determined.svg").read_text().startswith("<?xml")
 
 
 def test_the_command_on_a_trace_finds_what_is_asked_for(call: Call, tmp_path: Path) -> None:

@@ -187,6 +187,10 @@ def attack(
         bool,
         typer.Option("--determined", help="Of a RUN also: what one attention for the whole corpus could do; minutes."),
     ] = False,
+    words: Annotated[
+        int,
+        typer.Option(min=1, help="With --determined: so many words are asked about, seconds each; all if fewer."),
+    ] = 12,
     shuffles: Annotated[int, typer.Option(help="How often the weights of a text are dealt out anew.")] = 100,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Draws shuffles; default: the run's seed, 0 for a trace.")
@@ -226,7 +230,7 @@ def attack(
     if text is None:
         unit = found.settings.model.unit
         page = attack_trace(found.trace(), seed=drawn, shuffles=shuffles, asked=asked, unit=unit)
-        _show(_with_determined(page, found, drawn) if determined else page, out, "", as_json)
+        _show(_with_determined(page, found, words, drawn) if determined else page, out, "", as_json)
         return
     attacked = attack_text(found.model(), _given(text), asked=asked, shuffles=shuffles, seed=drawn)
     if as_json:
@@ -235,7 +239,7 @@ def attack(
         print_attacked(attacked, everything=everything)
 
 
-def _with_determined(page: "Page", run: "Run", seed: int) -> "Page":
+def _with_determined(page: "Page", run: "Run", words: int, seed: int) -> "Page":
     from dataclasses import replace
 
     from heedful.cli.progress import counting
@@ -244,7 +248,7 @@ def _with_determined(page: "Page", run: "Run", seed: int) -> "Page":
 
     with counting("asking about words") as watch:
         sections = determined_sections(
-            run.model(), read_corpus(run.settings), run.table("tokens"), seed=seed, watch=watch
+            run.model(), read_corpus(run.settings), run.table("tokens"), words=words, seed=seed, watch=watch
         )
     return replace(page, sections=[*page.sections, *sections])
 
@@ -279,9 +283,11 @@ def _drawn(seed: int | None, run: "Run") -> int:
 
 
 def _show(page: "Page", out: Path | None, ending: str, as_json: bool) -> None:
-    """Save the tables where that is asked for, and print."""
+    """Save tables and pictures where that is asked for, and print."""
     from heedful.report.exports import save_tables
 
     if out is not None:
         save_tables({f"{name}{ending}": table for name, table in page.tables().items()}, out)
+        for picture in page.pictures():
+            picture.save(out)
     show_page(page, as_json)

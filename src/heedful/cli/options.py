@@ -23,7 +23,9 @@ AllUnits = Annotated[bool, typer.Option("--all", help="Show every unit of a long
 RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, or the beginning of it.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")]
 On = Annotated[str, typer.Option("--on", help="local, ray, or ray://host:port.")]
-TablesOut = Annotated[Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX.")]
+TablesOut = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX, and pictures.")
+]
 Fresh = Annotated[bool, typer.Option(help="Compute again what is already there.")]
 
 

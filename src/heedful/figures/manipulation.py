@@ -29,6 +29,9 @@ BINS = 24
 FEWEST = 5
 """So many instances make a violin; fewer are points."""
 
+FEW_LINES = 60
+"""So many lines beside each other are told apart when they are thick."""
+
 MEASURES: Mapping[str, str] = {"gradient": style.SKY, "leave_one_out": style.VERMILION}
 NAMES: Mapping[str, str] = {"gradient": "gradient", "leave_one_out": "leave one out"}
 POINTS: Mapping[str, tuple[str, str, str]] = {
@@ -187,15 +190,19 @@ def determined_scores(determined: pd.DataFrame, grid: Grid) -> Canvas:
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
         bottom, top = _edges(rows)
         low, high = (rows[end].fillna(rows["attention"]).clip(bottom, top) for end in ("low", "high"))
+        crowd = min(1.0, FEW_LINES / len(rows))  # many lines are thin and pale, so that the dots are seen
         for group in groups:
-            some = rows["group"] == group
-            axis.vlines(rows["polarity"][some], low[some], high[some], color=looks[group].colour, alpha=0.6)
-            style.scatter(axis, rows["polarity"][some], rows["attention"][some], looks[group], alpha=1.0, size=10.0)
+            some, look = rows["group"] == group, looks[group]
+            width, alpha = 0.3 + 1.2 * crowd, 0.25 + 0.35 * crowd
+            axis.vlines(
+                rows["polarity"][some], low[some], high[some], color=look.colour, alpha=alpha, linewidth=width, zorder=1
+            )
+            style.scatter(axis, rows["polarity"][some], rows["attention"][some], look, alpha=1.0, size=4 + 6 * crowd)
         axis.set(ylim=(bottom, top))
         axis.margins(x=0.1)
         name_ends(axis, rows, "polarity")
         below, above = (int(np.isinf(numbers(rows[end])).sum()) for end in ("low", "high"))
-        style.remark(axis, f"{len(rows)} words; without a lower bound {below}, without an upper one {above}")
+        style.remark(axis, f"{len(rows):,} words; without a lower bound {below:,}, without an upper one {above:,}")
 
     panel = Panel(draw=draw, x="polarity score", y="attention score", height=3.6)
     return style.legend_below(draw_rows(shown, grid, panel, width=5.0), _handles(groups, looks))

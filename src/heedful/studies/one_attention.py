@@ -3,6 +3,7 @@
 Of models whose attention is one score for each word. Looked at are training texts: the scores were learned from them.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,8 @@ from heedful.analysis.determined import Watch, determined_attention
 from heedful.analysis.orders import ReversedOrders, matched_pairs, reversed_orders
 from heedful.analysis.tokens import NEUTRAL, NONE
 from heedful.claims import Verdict, judge
-from heedful.figures.manipulation import both_attentions
+from heedful.figures.erasure import Grid
+from heedful.figures.manipulation import both_attentions, determined_scores
 from heedful.figures.picture import Figure
 from heedful.models.classifier import Classifier
 from heedful.notebook import counted
@@ -75,6 +77,18 @@ PICTURE = Figure(
     ".05, for the words of the pairs that were looked at. Scores too small to matter stand at the lower edge.",
     needs=("one-attention",),
     draw=lambda tables: both_attentions(tables["one-attention"]),
+)
+
+HERE = "this model"
+VOCABULARY = Figure(
+    name="determined",
+    title="Between which values attention scores may lie",
+    caption="Every line is a word: the attention scores that it could have while no output of a training text moves by "
+    "more than .05, by what the word pushes. Dots are the model's own scores; lines to the edge have no bound.",
+    needs=("determined",),
+    draw=lambda tables: determined_scores(
+        tables["determined"].assign(model=HERE, dataset=""), Grid(models=(HERE,), datasets={"": "training texts"})
+    ),
 )
 
 
@@ -151,21 +165,41 @@ def determined_words(
 
 
 def determined_sections(
-    model: Classifier, corpus: Corpus, tokens: pd.DataFrame, *, seed: int = 0, watch: Watch | None = None
+    model: Classifier,
+    corpus: Corpus,
+    tokens: pd.DataFrame,
+    *,
+    words: int = SHOWN,
+    seed: int = 0,
+    watch: Watch | None = None,
 ) -> list[Section]:
-    """What one attention for the whole corpus could do, and between which values the scores of some words may lie."""
+    """What one attention for the whole corpus could do, and between which values the scores of some words may lie.
+
+    So many words are drawn; of more than there are, all.
+    """
     first = one_attention(model, corpus, tokens, seed=seed).section()
     if not has_word_scores(model):
         return [first]
-    found = determined_words(model, corpus, tokens, words=SHOWN, seed=seed, watch=watch)
-    lead = (
-        f"Of {counted(len(found), 'word')} drawn by the seed the outputs of the training texts, within {EPSILON:g}, "
-        f"pin down {int((found['width'] < PINNED).sum())}: their largest score is less than {PINNED:g} above the "
-        "smallest."
+    found = determined_words(model, corpus, tokens, words=words, seed=seed, watch=watch)
+    shown = in_words(found.head(SHOWN), WORD_WORDS)
+    second = Section(
+        name="determined",
+        title=VOCABULARY.title,
+        lead=_determined_in_words(found),
+        tables=[PageTable(name="determined", cells=shown, data=found)] if len(found) else [],
+        pictures=[VOCABULARY.picture({"determined": found})] if len(found) else [],
+        note=RANGE_NOTE,
     )
-    table = PageTable(name="determined", cells=in_words(found, WORD_WORDS), data=found)
-    title = "Between which values attention scores may lie"
-    return [first, Section(name="determined", title=title, lead=lead, tables=[table], note=RANGE_NOTE)]
+    return [first, second]
+
+
+def _determined_in_words(found: pd.DataFrame) -> str:
+    pinned, without = int((found["width"] < PINNED).sum()), int((found["low"] == -math.inf).sum())
+    return (
+        f"Of {counted(len(found), 'word')} that {'occurs' if len(found) == 1 else 'occur'} {MINIMUM_COUNT} times or "
+        f"more the outputs of the training texts, within {EPSILON:g}, pin down {pinned:,}: the largest score is less "
+        f"than {PINNED:g} above the smallest. {without:,} could do without attention."
+    )
 
 
 def has_word_scores(model: Classifier) -> bool:
