@@ -287,8 +287,12 @@ def test_figures_have_a_panel_for_each_data_set() -> None:
 def test_of_three_classes_a_draw_of_the_texts_is_attacked(monkeypatch: pytest.MonkeyPatch) -> None:
     rng, made = np.random.default_rng(0), {}
     for classes in (2, 3):
-        scores = {"attention_scores": rng.normal(size=40), "polarity_scores": rng.normal(size=(40, classes))}
-        made[classes] = Trace.from_arrays(offsets=np.arange(11) * 4, bias=np.zeros(classes), **scores)
+        made[classes] = Trace.from_arrays(
+            offsets=np.arange(11) * 4,
+            attention_scores=rng.normal(size=40),
+            polarity_scores=rng.normal(size=(40, classes)),
+            bias=np.zeros(classes),
+        )
     monkeypatch.setattr("heedful.studies.attack.MOST_TEXTS", 6)
     assert [len(farthest_within(trace, 0.05)) for trace in made.values()] == [10, 6]
     every = adversarial_attention(made[3], 0.05)["jsd"].round(9).tolist()
