@@ -74,6 +74,29 @@ def _possible(rows: np.ndarray, attention: np.ndarray, free: Sequence[int], firs
     return answer.status == 0 and answer.x is not None and bool(above @ answer.x < -1e-9)
 
 
+@pytest.mark.parametrize(("epsilon", "held"), [(0.05, True), (0.11, False), (0.15, False)])
+def test_of_three_classes_an_order_is_held_only_if_total_variation_holds_it(epsilon: float, held: bool) -> None:
+    """One text of two words that push (2, 0, −2) and back, with scores .3 and 0, and outputs of a third each. With
+    equal scores its outputs move by .103: the condition that implies TVD ≤ ε forbids that up to .14."""
+    push = np.array([[2.0, 0.0, -2.0], [-2.0, 0.0, 2.0]])
+    weights = np.exp([0.3, 0.0]) / np.exp([0.3, 0.0]).sum()
+    made = Trace.from_arrays(
+        offsets=[0, 2], attention_scores=[0.3, 0.0], polarity_scores=push, bias=-(weights @ push), units=["a", "b"]
+    )
+    even = np.exp(-(weights @ push))
+    assert float(np.abs(even / even.sum() - 1 / 3).sum() / 2) == pytest.approx(0.103, abs=1e-3)
+    found = reversed_orders(made, torch.arange(2), [(0, 1)], epsilon=epsilon, minimum_count=1).pairs
+    assert found["held"].tolist() == [held]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_no_output_can_move_by_so_much_nothing_is_held(classes: int) -> None:
+    push = 9.0 * np.eye(classes)[:1].repeat(2, 0)
+    made, tokens = trace_of([[0, 1]], np.array([1.0, 0.0]), push)
+    found = reversed_orders(made, tokens, [(0, 1)], epsilon=0.5, minimum_count=1).pairs
+    assert (found["reversed"].tolist(), found["held"].tolist()) == ([True], [False])
+
+
 WORDS = 12
 
 

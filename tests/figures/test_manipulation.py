@@ -147,7 +147,7 @@ def test_curves_run_from_little_change_of_the_output_to_much_and_single_points_s
     assert [line.get_linestyle() for line in drawn] == ["-", "-", "None"]
     assert [axis.get_title() or axis.get_title(loc="left") for axis in figure.axes] == ["SST", "IMDB"]
     assert legend(figure) == [
-        "another attention for every text, found exactly", "a model trained to attend elsewhere", "even weights",
+        "another attention for every text, by itself", "a model trained to attend elsewhere", "even weights",
     ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tests.oracles.classifiers import convolve, read
+from tests.oracles.normalisers import by_bisection
 
 Parameters = Mapping[str, Tensor]
 
@@ -23,11 +24,18 @@ def literal_probabilities(
     scale: float = 1.0,
     held: bool = False,
     uniform: bool = False,
+    p: float = 1.0,
 ) -> Tensor:
-    """softmax(W Σ α_j h_j + b); with `held` the weights are numbers, with `uniform` they are 1/n."""
+    """softmax(W Σ α_j h_j + b); with `held` the weights are numbers, with `uniform` they are 1/n.
+
+    With p above one they are the p-entmax of the scores, and numbers too.
+    """
     hidden = _encode(list(vectors), parameters, encoder)
-    strengths = [torch.exp(_score(h, parameters, attention) / scale) for h in hidden]
+    scores = [_score(h, parameters, attention) / scale for h in hidden]
+    strengths = [torch.exp(score) for score in scores]
     weights = [strength / sum(strengths) for strength in strengths]
+    if p > 1:
+        weights = [torch.tensor(w, dtype=torch.float64) for w in by_bisection([score.item() for score in scores], p)]
     if held:
         weights = [torch.tensor(weight.item(), dtype=torch.float64) for weight in weights]
     if uniform:

@@ -105,10 +105,16 @@ def test_the_gradient_of_a_hierarchical_model_is_at_its_sentence_vectors(encoder
             torch.testing.assert_close(found, (gradient * x).sum(1), rtol=1e-9, atol=1e-14)
 
 
+SPARSE = {"softmax": 1.0, "sparsemax": 2.0, "entmax15": 1.5}
+
+
+@pytest.mark.parametrize("normaliser", SPARSE)
 @pytest.mark.parametrize(("encoder", "attention"), [("none", "dot"), ("lstm", "additive")])
-def test_input_times_gradient_is_a_finite_difference_along_the_input(encoder: str, attention: str) -> None:
+def test_input_times_gradient_is_a_finite_difference_along_the_input(
+    encoder: str, attention: str, normaliser: str
+) -> None:
     """(p_y(x + h x_i) − p_y(x − h x_i)) / 2h, one unit moved at a time."""
-    model, split, h = a_model(encoder, attention), as_split(documents(5, seed=2)), 1e-5
+    model, split, h = a_model(encoder, attention, normaliser=normaliser), as_split(documents(5, seed=2)), 1e-5
     saliency, state = Saliency.of(model, split), exact_state(model)
     for instance, chosen in enumerate(trace(model, split).predictions.tolist()):
         x = input_vectors(model, split, instance)
@@ -118,10 +124,21 @@ def test_input_times_gradient_is_a_finite_difference_along_the_input(encoder: st
             for step in (h, -h):
                 moved = x.clone()
                 moved[unit] *= 1 + step
-                ends.append(float(literal_probabilities(state, moved, **kind_of(model))[chosen]))
+                ends.append(float(literal_probabilities(state, moved, p=SPARSE[normaliser], **kind_of(model))[chosen]))
             expected.append((ends[0] - ends[1]) / (2 * h))
         found = saliency.numbers("input_gradient")[saliency.trace.instance(instance)]
         torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("normaliser", ["sparsemax", "entmax15"])
+def test_gradients_hold_the_weights_of_sparse_attention(normaliser: str) -> None:
+    model, split = a_model("lstm", normaliser=normaliser), as_split(documents(6, seed=8))
+    saliency, state = Saliency.of(model, split), exact_state(model)
+    for instance, chosen in enumerate(trace(model, split).predictions.tolist()):
+        x = input_vectors(model, split, instance)
+        gradient = literal_gradient(state, x, chosen, p=SPARSE[normaliser], **kind_of(model))
+        found = saliency.numbers("signed_gradient")[saliency.trace.instance(instance)]
+        torch.testing.assert_close(found, (gradient * x).sum(1), rtol=1e-7, atol=1e-12)
 
 
 def test_gradients_of_imposed_attention_do_not_follow_it() -> None:
@@ -166,8 +183,12 @@ def test_where_the_sum_is_not_what_it_must_be_there_are_more_steps() -> None:
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("encoder", ["none", "affine", "lstm", "conv"])
 @pytest.mark.parametrize("structure", ["flat", "hierarchical"])
-def test_leaving_a_unit_out_is_the_model_on_the_shortened_document(structure: str, encoder: str, classes: int) -> None:
-    model, found = a_model(encoder, classes=classes, structure=structure), documents(10, seed=7)
+@pytest.mark.parametrize("normaliser", ["softmax", "sparsemax"])
+def test_leaving_a_unit_out_is_the_model_on_the_shortened_document(
+    normaliser: str, structure: str, encoder: str, classes: int
+) -> None:
+    model = a_model(encoder, classes=classes, structure=structure, normaliser=normaliser)
+    found = documents(10, seed=7)
     found.append([[3, 3], [3, 4, 4], [3, 3]])  # equal neighbours
     saliency, double = Saliency.of(model, as_split(found)), make_copy(model)
     expected = []

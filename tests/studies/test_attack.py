@@ -300,9 +300,12 @@ def test_one_text_shows_its_weights_and_others_with_the_probabilities_of_both(
 def test_a_text_whose_output_needs_what_is_left_out_has_no_other_weights(call: Call, kept: Run) -> None:
     found = call("attack", "good", "--run", kept.path, "--without-top", 1, "--json").json
     assert (found["jsd"], found["other_probabilities"], found["units"][0]["other_weight"]) == (None, None, None)
+    assert found["exact"] is None
     said = call("attack", "good", "--run", kept.path, "--without-top", 1)
     assert "there are no such weights: the output needs the units that are left out" in said.out
     assert call("attack", "good", "--run", kept.path, "--floor", 0.9).code == 0
+    asked = ("attack", "good thing", "--run", kept.path, "--floor", 0.6, "--without-top", 1)
+    assert "there are no such weights\n" in call(*asked).out
 
 
 def test_of_a_long_text_the_most_attended_units_are_shown(small_model: Classifier) -> None:

@@ -16,7 +16,7 @@ from heedful.studies import jain2019
 from heedful.studies.jain2019 import runs as jain_runs
 from heedful.studies.study import Selection, find_study, want
 from heedful.studies.wiegreffe2019 import STUDY, runs, tables
-from heedful.studies.wiegreffe2019.divergence import EPSILONS, apart
+from heedful.studies.wiegreffe2019.divergence import EPSILONS, apart, farthest_within
 from heedful.studies.wiegreffe2019.runs import ADVERSARY, GUIDE, GUIDES, LSTM, LSTMS, MODELS, settings_of, trials
 from heedful.traces import Trace
 from tests.covering import covers
@@ -282,6 +282,21 @@ def test_figures_have_a_panel_for_each_data_set() -> None:
     assert [axis.get_title(loc="left") for axis in canvas.axes if axis.has_data()] == [
         "SST, lstm+tanh", "20News, lstm+tanh",
     ]  # fmt: skip
+
+
+def test_of_three_classes_a_draw_of_the_texts_is_attacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, made = np.random.default_rng(0), {}
+    for classes in (2, 3):
+        made[classes] = Trace.from_arrays(
+            offsets=np.arange(11) * 4,
+            attention_scores=rng.normal(size=40),
+            polarity_scores=rng.normal(size=(40, classes)),
+            bias=np.zeros(classes),
+        )
+    monkeypatch.setattr("heedful.studies.attack.MOST_TEXTS", 6)
+    assert [len(farthest_within(trace, 0.05)) for trace in made.values()] == [10, 6]
+    every = adversarial_attention(made[3], 0.05)["jsd"].round(9).tolist()
+    assert set(farthest_within(made[3], 0.05)["jsd"].round(9)) <= set(every)
 
 
 def test_the_study_is_found_by_its_name() -> None:

@@ -15,7 +15,8 @@ ones: two short records on either side, whose pairs are compared. Within ε the 
 scores, beside single units between them.
 
 More classes: a vertex has at most as many units as there are classes. All are looked at while they are few; otherwise
-the best of several is given, with a bound that no weights exceed (`heedful.analysis.vertices`).
+the best of several is given, with a bound that no weights exceed (`heedful.analysis.vertices`). Within ε the weights
+are no polytope, but lie between two: the best is of the inner one, the bound of the outer one.
 """
 
 from typing import no_type_check
@@ -59,9 +60,9 @@ def adversarial_attention(
 
         max JSD(α, α')   with   α' ≥ floor,  Σ α' = 1,  TVD(p', p) ≤ epsilon
 
-    Jain & Wallace 2019, section 4.2, found exactly for two classes and, while they are few, by all vertices for more;
-    elsewhere the best of several vertices is given with an upper bound. No model is called: hidden vectors, and so the
-    polarity scores, stay as they are.
+    Jain & Wallace 2019, section 4.2, found exactly for two classes and, with epsilon 0 and while they are few, by all
+    vertices for more; elsewhere the best of several vertices is given with an upper bound. No model is called: hidden
+    vectors, and so the polarity scores, stay as they are.
 
     trace: from `heedful.trace` or `Trace.from_arrays`.
     epsilon: how far the output may move, in total variation (of two classes |Δp|); 0 not at all.

@@ -41,9 +41,10 @@ def determined_attention(
 ) -> pd.DataFrame:
     """The smallest and the largest attention score that each token could have with the same outputs: one row per token.
 
-    The same means that no text's probabilities move by more than ε (of two classes exactly; of more classes by
-    total variation distance, and by a condition that is a little stronger: see the module). All tokens that are
-    frequent enough may change their scores together, at will; the rarer ones keep theirs.
+    The same means that no text's probabilities move by more than ε: of two classes exactly; of more classes by a
+    condition that implies it of total variation and is stronger, so that intervals are rather too narrow, and what is
+    proved of them is by that condition (`heedful.analysis.same_outputs`). All tokens that are frequent enough may
+    change their scores together, at will; the rarer ones keep theirs.
 
     trace: of a model without a contextual encoder. The texts whose outputs must stay are those of the trace: those of
         the training split are what the scores were learned from, and more texts determine more.

@@ -9,7 +9,8 @@ gives the smaller to as many of them as possible, all at once, by linear program
 in units of the first word's own weight, with c = 1, then c_i = 1 / (ξ_i + .1), so that what is left falls on few pairs
 (Candès, Wakin & Boyd 2008). What is found is attained: its scores were put into the model. That no attention reverses
 more is not shown by it. Pairs that it leaves are looked at alone: the least ratio of their weights where only some of
-the texts must keep their outputs bounds that where all must, and above one the order is held by the outputs.
+the texts must keep their outputs bounds that where all must, and above one the order is held by the outputs. Of three
+classes or more what is looked for keeps to a condition that implies TVD ≤ ε, and what is held to one that it implies.
 """
 
 import math
@@ -27,7 +28,7 @@ from torch import Tensor
 from heedful.analysis.bags import Bags, bags_of
 from heedful.analysis.erasure_loops import Numbers, one_thread
 from heedful.analysis.programs import METHODS, LeastRatio, least_cost
-from heedful.analysis.same_outputs import Cone, cone_of, farthest, nearby, rows_of
+from heedful.analysis.same_outputs import Cone, cone_of, farthest, nearby, possible_rises, rows_of
 from heedful.analysis.separation import OCTAVE, polar
 from heedful.errors import InputError
 from heedful.traces import Trace
@@ -149,7 +150,16 @@ class _Joint:
     @cached_property
     def rows(self) -> sparse.csr_array:
         """Those that some weights break."""
-        rows = rows_of(self.cone, self.moving)
+        return self._breakable(self.cone)
+
+    @cached_property
+    def necessary(self) -> sparse.csr_array:
+        """Those of them that no weights break with the outputs within ε."""
+        cone = self.cone
+        return self._breakable(cone_of(cone.bags, cone.free, cone.epsilon, rises=possible_rises))
+
+    def _breakable(self, cone: Cone) -> sparse.csr_array:
+        rows = rows_of(cone, self.moving)
         return rows[rows.min(axis=1).toarray().ravel() < 0]
 
     def column(self, place: int) -> int:
@@ -170,10 +180,15 @@ class _Joint:
         return best, active
 
     def held(self, pair: Pair, active: Marks) -> bool:
-        """Whether the texts that hold others back and those with one of the two words hold the order of this pair."""
+        """Whether the texts that hold others back and those with one of the two words hold the order of this pair.
+
+        Of three classes or more the latter alone are asked: what holds others back is more than outputs ask for.
+        """
         goal, other = map(self.column, pair)
-        touching = np.diff(self.rows[:, [goal, other]].indptr) > 0
-        some = self.rows[active | touching]
+        exact = self.cone.bags.polarity.shape[1] == 2
+        rows = self.rows if exact else self.necessary
+        touching = np.diff(rows[:, [goal, other]].indptr) > 0
+        some = rows[active | touching if exact else touching]
         ratio = LeastRatio(inequalities=some, equalities=some[:0], goal=goal, other=other)
         found = ratio.solve(METHODS[0], math.inf)
         unit = self.cone.unit(pair[0]) - self.cone.unit(pair[1])

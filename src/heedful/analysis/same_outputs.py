@@ -15,11 +15,17 @@ S rise by no more than the largest rise of s_k − s_m with k in S and m outside
     h(q) = logit(q + ε) − logit(q), infinite where q + ε ≥ 1.
 
 Of two classes {k} is the only such S, and the condition is exactly |p' − p| ≤ ε. Of more it implies TVD ≤ ε (and lets
-through a little less: what is found is then rather too narrow). Beyond ten classes the minimum is taken over all q
-between p_k and 1 − p_m instead of over the sets, which is smaller and so still implies it.
+through less: what is found is then rather too narrow). Beyond ten classes the minimum is taken over all q between p_k
+and 1 − p_m instead of over the sets, which is smaller and so still implies it. What no attention can do is another
+matter: for that there is a condition that TVD ≤ ε implies, since no p_k rises and no p_m falls by more than ε:
+
+    s_k − s_m rises by at most log((p_k + ε) / p_k) − log((p_m − ε) / p_m), infinite where p_m ≤ ε.
+
+Of two classes it is the same.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
@@ -32,6 +38,9 @@ from torch import Tensor
 from heedful.analysis.bags import Bags
 from heedful.analysis.erasure_loops import Numbers
 from heedful.analysis.programs import METHODS, LeastRatio, scaled_rows
+
+Rises = Callable[[Float[Tensor, "bags classes"], float], dict[tuple[int, int], Float[Tensor, " bags"]]]
+"""Of every text and ordered pair of classes by how much the log-odds may rise, from its probabilities and ε."""
 
 SCALE = -1
 """In the place of a token: what its weight is measured by. Tokens that keep their scores keep them against it."""
@@ -68,6 +77,14 @@ def allowed_rises(
     }
 
 
+def possible_rises(
+    probabilities: Float[Tensor, "bags classes"], epsilon: float
+) -> dict[tuple[int, int], Float[Tensor, " bags"]]:
+    """By how much s_k − s_m can rise at most if TVD ≤ ε, of every text and ordered pair of classes."""
+    pairs = permutations(range(probabilities.shape[1]), 2)
+    return {(k, m): _rise(probabilities[:, k], probabilities[:, m], epsilon) for k, m in pairs}
+
+
 def _rise_by_sets(p: Float[Tensor, "bags classes"], k: int, m: int, epsilon: float) -> Float[Tensor, " bags"]:
     others = [number for number in range(p.shape[1]) if number not in (k, m)]
     least = torch.full_like(p[:, 0], torch.inf)
@@ -85,7 +102,7 @@ def _rise_by_interval(p: Float[Tensor, "bags classes"], k: int, m: int, epsilon:
 
 
 def _rise(q: Float[Tensor, " bags"], rest: Float[Tensor, " bags"], epsilon: float) -> Float[Tensor, " bags"]:
-    """h(q) = log(1 + ε/q) − log(1 − ε/(1 − q)), with 1 − q given: it may be tiny."""
+    """log(1 + ε/q) − log(1 − ε/r); h(q) where the rest r is 1 − q, which may be tiny."""
     if epsilon == 0:
         return torch.zeros_like(q)
     return torch.where(epsilon < rest, (epsilon / q).log1p() - (-epsilon / rest).clamp(min=-1).log1p(), torch.inf)
@@ -113,15 +130,15 @@ class Cone:
         return 0.0 if place == SCALE else float(self.bags.attention[place] - self.log_unit[place])
 
 
-def cone_of(bags: Bags, free: Bool[Tensor, " tokens"], epsilon: float) -> Cone:
-    """All weights that keep the outputs of these bags within ε."""
+def cone_of(bags: Bags, free: Bool[Tensor, " tokens"], epsilon: float, *, rises: Rises = allowed_rises) -> Cone:
+    """Weights that keep the outputs of these bags within ε for certain; with `possible_rises` all that may."""
     log_shares = bags.own_log_weights + bags.counts.log()
     log_unit = torch.full_like(bags.attention, -torch.inf).scatter_reduce(0, bags.members, log_shares, "amax")
     logits = bags.logits(bags.own_log_weights)
     relative = (log_shares - log_unit[bags.members]).exp()
     parts = [
         _pair_rows(bags, relative, logits[:, k] - logits[:, m], (k, m), rise)
-        for (k, m), rise in allowed_rises(bags.own_probabilities, epsilon).items()
+        for (k, m), rise in rises(bags.own_probabilities, epsilon).items()
         if epsilon > 0 or k < m
     ]
     return Cone(

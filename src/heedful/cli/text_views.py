@@ -173,7 +173,8 @@ def _print_attack(screen: Console, attacked: AttackedText) -> None:
     """How far the other attention lies, what it does to the output, and what shuffling does."""
     trace, found, after = attacked.explanation.trace, attacked.found, attacked.after
     if after is None:
-        needed = ": the output needs the units that are left out" if attacked.kind.without_top else ""
+        kind = attacked.kind
+        needed = ": the output needs the units that are left out" if kind.without_top and not kind.floor else ""
         screen.print(Text(f"there are no such weights{needed}"))
     else:
         most = "" if found["exact"] else f", at most {found['jsd_upper']:.3f}"

@@ -35,7 +35,7 @@ FEW_LINES = 60
 MEASURES: Mapping[str, str] = {"gradient": style.SKY, "leave_one_out": style.VERMILION}
 NAMES: Mapping[str, str] = {"gradient": "gradient", "leave_one_out": "leave one out"}
 POINTS: Mapping[str, tuple[str, str, str]] = {
-    "per text": (style.VERMILION, "s", "another attention for every text, found exactly"),
+    "per text": (style.VERMILION, "s", "another attention for every text, by itself"),
     "corpus": (style.GREEN, "^", "one attention score per word, for the whole corpus"),
     "adversary": (style.BLUE, "o", "a model trained to attend elsewhere"),
     "seeds": (style.BLACK, "D", "the same model from another seed"),

@@ -18,8 +18,8 @@ of J&W (Jain & Wallace 2019) but for the sign. All numbers are float64.
     random                a number drawn for each unit, beside which the others can be seen
 
 Where no encoder sees a unit's neighbours equal tokens have equal numbers, to the last bit, and leaving a unit out is
-erasing it, which needs no reading. Gradients of p_y are taken as p_y Σ_{k≠y} p_k ∂(s_y − s_k), which does not vanish in
-the rounding of a probability near one.
+erasing it, which needs no reading: but for sparse attention, where the others then share otherwise. Gradients of p_y
+are taken as p_y Σ_{k≠y} p_k ∂(s_y − s_k), which does not vanish in the rounding of a probability near one.
 
 Differs from Jain & Wallace's code: no division by the sum, which no ranking sees.
 """
@@ -36,6 +36,7 @@ from torch import Tensor
 from heedful.analysis.erasure_loops import one_thread
 from heedful.analysis.rankings import importance
 from heedful.analysis.violation import Effects, erasure_effects
+from heedful.attention.normalisers import NORMALISERS
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier, HierarchicalClassifier
 from heedful.probes.reading import ModelReading
@@ -157,13 +158,14 @@ class Saliency:
     @cached_property
     def left_out(self) -> Effects:
         """What reading every text again without each of its units does."""
-        if not self.model.encoder.contextual:
+        if not self.model.encoder.contextual and self.model.settings.normaliser == "softmax":
             return self.erased
         trace, chosen = self.trace, self.reading.decisions[self.trace.segments][:, None]
         change = self._without_each() - trace.probabilities[trace.segments]
         others = change.scatter(1, chosen, 0)
         decision = others.sum(1)  # what the others gain the decision loses: more digits than 1 − p has
-        return Effects(decision=decision, variation=(others.abs().sum(1) + decision.abs()) / 2)
+        variation = (others.abs().sum(1) + decision.abs()) / 2
+        return Effects(decision=decision[self.twins], variation=variation[self.twins])
 
     @cached_property
     def erased(self) -> Effects:
@@ -236,8 +238,7 @@ def output_gradient(
     x = vectors.detach().requires_grad_()
     with torch.backends.cudnn.flags(enabled=False):  # its recurrent networks have gradients only while they train
         hidden = model.encoder(x, inputs.offsets)
-        scores = model.attention(hidden) if inputs.imposed is None else inputs.imposed
-        weights = segment_softmax(scores, inputs.offsets)
+        weights = _weights(model, inputs, hidden)
         weights = weights.detach() if held else weights
         weighted = weights[:, None] * model.class_scores(hidden)
         pooled = weighted.new_zeros(len(inputs.rows), weighted.shape[1])
@@ -247,6 +248,13 @@ def output_gradient(
         shares = (chosen * probabilities).scatter(1, own, 0)  # of k ≠ y alone: nothing near one that would cancel
         (gradient,) = torch.autograd.grad((shares * (logits.gather(1, own) - logits)).sum(), x)
     return chosen.squeeze(1), gradient
+
+
+def _weights(model: Classifier, inputs: Inputs, hidden: Float[Tensor, "units hidden"]) -> Float[Tensor, " units"]:
+    """What the model's normaliser makes of its scores; imposed scores are those of a softmax."""
+    if inputs.imposed is not None:
+        return segment_softmax(inputs.imposed, inputs.offsets)
+    return NORMALISERS[model.settings.normaliser](model.attention(hidden), inputs.offsets)
 
 
 def integrate(model: Classifier, inputs: Inputs, steps: int) -> tuple[Float[Tensor, " units"], Float[Tensor, " rows"]]:

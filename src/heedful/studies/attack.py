@@ -317,12 +317,16 @@ class AttackedText:
             "text": self.explanation.text,
             "predicted": names[int(trace.predictions[0])],
             "asked": {name: getattr(self.kind, name) for name in ("words", "epsilon", "floor", "without_top")},
-            **{name: self.found[name] for name in ("jsd", "jsd_upper", "exact", "tvd")},
+            **{name: _known(self.found[name]) for name in ("jsd", "jsd_upper", "exact", "tvd")},
             "probabilities": dict(zip(names, trace.probabilities[0].tolist(), strict=True)),
             "other_probabilities": None if after is None else dict(zip(names, after.tolist(), strict=True)),
             "units": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "shuffled": {"shuffles": self.shuffles, **shuffled},
         }
+
+
+def _known(value: Any) -> Any:
+    return None if pd.isna(value) else value
 
 
 def attack_text(

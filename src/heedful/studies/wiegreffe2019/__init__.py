@@ -79,8 +79,8 @@ TABLES = (
         cells=tables.curve_in_words,
         title="How far attention may move, and what it costs",
         note="Mean TVD of outputs and mean JSD of attention (at most log 2 = .69) from the base, over test texts and "
-        "then seeds; beside a trained adversary, the mean JSD that exact adversaries for single texts reach within its "
-        "TVD.",
+        "then seeds; beside a trained adversary, the mean JSD that adversaries for single texts reach within its TVD: "
+        "exact for two classes; of more classes the best that was found, of a draw of the texts.",
     ),
     Table(
         name="seeds",

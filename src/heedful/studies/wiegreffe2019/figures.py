@@ -43,7 +43,7 @@ FIGURES = (
         "Lines are means over seeds, by λ of the adversaries or by how far outputs may move; the attention "
         "for the whole corpus is of a model without context, since only there a word has one score. Dotted: log 2, the "
         "most there is.",
-        see="How far the trained adversaries stay below what single texts allow at the same TVD, and how far from the "
+        see="How far the trained adversaries stay below what single texts allow at no larger TVD, and how far from the "
         "base another seed lies anyway.",
         needs=("curve",),
         draw=_curves,
