@@ -26,6 +26,10 @@ WORDS = 3_000_000
 """So many test texts are drawn for agreement, fewer if they are long: each is read again without each of its words, and
 that many words at most are read."""
 
+LONG, INTEGRATED = 25.0, "integrated_size"
+"""Integrated gradients of an LSTM take up to a thousand steps a text: where texts have more words than this in the mean
+they are left out."""
+
 DRAWN, TOLERANCES = 30, (0.01, 0.05)
 """Words whose extreme scores are looked for, and how far outputs may move: two linear programs each, of seconds."""
 
@@ -42,6 +46,8 @@ def agreement(material: Material, measured: Sequence[str] = MEASURED, *version: 
 def _agreement(measured: Sequence[str], run: Run, corpus: Corpus) -> pd.DataFrame:
     squares = float((corpus.test.lengths.double() ** 2).mean())
     drawn = max(1, min(TEXTS, len(corpus.test), int(WORDS / squares)))
+    if float(corpus.test.lengths.double().mean()) > LONG:
+        measured = [name for name in measured if name != INTEGRATED]
     with limited_threads(run.settings.training.threads):
         return agreement_table(
             run.model(), corpus.test, measures=measured, sample=drawn, seed=run.settings.training.seed
