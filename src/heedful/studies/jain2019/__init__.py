@@ -34,13 +34,10 @@ DRAWN, TOLERANCES = 30, (0.01, 0.05)
 """Words whose extreme scores are looked for, and how far outputs may move: two linear programs each, of seconds."""
 
 
-def agreement(material: Material, measured: Sequence[str] = MEASURED, *version: int) -> pd.DataFrame:
-    """Attention beside these measures, one row per run, measure and text that was drawn.
-
-    version: tells tables in the store from those that were made otherwise.
-    """
+def agreement(material: Material, measured: Sequence[str] = MEASURED) -> pd.DataFrame:
+    """Attention beside these measures, one row per run, measure and text that was drawn."""
     compare = partial(_agreement, measured)
-    return material.kept("comparing attention", compare, ["agreement", *measured, TEXTS, WORDS, *version])
+    return material.kept("comparing attention", compare, ["agreement", *measured, TEXTS, WORDS, LONG])
 
 
 def _agreement(measured: Sequence[str], run: Run, corpus: Corpus) -> pd.DataFrame:

@@ -27,8 +27,6 @@ from heedful.text.ragged import lengths_of, segment_sum, segments_of
 from heedful.traces import Trace
 from heedful.training.loop import limited_threads
 
-AGREED = 2
-"""The version of what is measured beside attention: the first took the gradient of sparse attention for a softmax's."""
 
 RANKED = ("attention", "gradient", "product", "random")
 """The rankings whose top unit is put to the violation test."""
@@ -50,7 +48,7 @@ def model_rows(material: Material) -> pd.DataFrame:
     rows = material.below_each_other(_row)
     read = material.kept("reading texts again", read_again, ["words of a class", 1])
     texts = pd.DataFrame([of_texts(some, key) for key, some in read.groupby(RUN, sort=False)])
-    return rows.merge(texts, on=RUN).merge(_taus(agreement(material, PAPER, AGREED)), on=RUN)
+    return rows.merge(texts, on=RUN).merge(_taus(agreement(material, PAPER)), on=RUN)
 
 
 def _row(trial: Trial, run: Run) -> pd.DataFrame:
