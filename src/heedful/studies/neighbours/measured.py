@@ -27,7 +27,6 @@ from heedful.text.ragged import lengths_of, segment_sum, segments_of
 from heedful.traces import Trace
 from heedful.training.loop import limited_threads
 
-
 RANKED = ("attention", "gradient", "product", "random")
 """The rankings whose top unit is put to the violation test."""
 
