@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
@@ -31,6 +31,9 @@ SPECIAL = re.compile(r"\[(CLS|SEP|PAD|BOS|EOS|MASK)\]|</?s>|<(pad|bos|eos|cls|se
 UNKNOWN = re.compile(r"\[UNK\]|<unk>|<\|unk\|>", re.IGNORECASE)
 """Tokens that stand for something of the text, and do not say for what."""
 
+OPENING = "▁ĠĊĉ"
+"""How white space is written by tokenizers; alone it belongs to what comes after it."""
+
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 UNSEEN = frozenset(("Mn", "Me", "Cc", "Cf"))  # kinds of characters: combining marks, controls, what joins others
 REPLACEMENT = "\ufffd"
@@ -46,9 +49,10 @@ BYTE_LEVEL = {chr(byte): byte for byte in _SHOWN} | {
 def fold(pieces: Explanation, units: Units) -> Explanation:
     """An explanation of pieces as one of these units, texts in the same order: scores of the pieces of a unit summed.
 
-    A piece that reaches over several units is shared among them by characters. What stands for nothing of the text
-    (special tokens) and what stands in no unit is left out; a unit without pieces has zero. Pieces without places are
-    aligned to the texts; a text that they do not make is refused, with where.
+    A piece that reaches over several units is shared among them by characters; one of white space goes with what comes
+    after it. What stands for nothing of the text (special tokens) and what stands in no unit is left out; a unit
+    without pieces has zero. Pieces without places are aligned to the texts; a text that they do not make is refused,
+    with where.
     """
     if len(pieces) != len(units):
         raise ExplanationError(f"The explanation is of {len(pieces)} texts, the reading of {len(units)}.")
@@ -58,9 +62,9 @@ def fold(pieces: Explanation, units: Units) -> Explanation:
     folded: list[float] = []
     for row, text in enumerate(units.texts):
         own = spans[int(units.offsets[row]) : int(units.offsets[row + 1])]
-        folded += _shared(_places(pieces, row, text), scores[ends[row] : ends[row + 1]], own, len(text))
+        folded += _shared(_places(pieces, row, text), scores[ends[row] : ends[row + 1]], own, text)
     about: dict[str, Any] = {name: getattr(pieces, name) for name in ("method", "signed", "seconds", "passes")}
-    return Explanation.on(units, torch.tensor(folded).double(), pieces.targets, pieces.class_names, **about)
+    return Explanation.on(units, torch.tensor(folded, dtype=torch.float64), pieces.targets, pieces.class_names, **about)
 
 
 def _one_to_one(pieces: Explanation, units: Units) -> Explanation:
@@ -98,17 +102,26 @@ def _places(pieces: Explanation, row: int, text: str) -> Spans:
         raise ExplanationError(f"Text {row}: {error}") from None
 
 
-def _shared(places: Spans, scores: Sequence[float], units: Sequence[Sequence[int]], length: int) -> list[float]:
+def _shared(places: Spans, scores: Sequence[float], units: Sequence[Sequence[int]], text: str) -> list[float]:
     """The scores of the units: each piece gives its own to the units of its characters."""
-    owner = [-1] * length
+    owner = [-1] * len(text)
     for number, (start, end) in enumerate(units):
         owner[start:end] = [number] * (end - start)
     found = [0.0] * len(units)
     for place, score in zip(places, scores, strict=True):
-        own = [unit for unit in owner[slice(*place)] if unit >= 0] if place else []
+        own = [unit for unit in owner[slice(*_beyond_space(place, text))] if unit >= 0] if place else []
         for unit in dict.fromkeys(own):
             found[unit] += score * (own.count(unit) / len(own))
     return found
+
+
+def _beyond_space(place: Span, text: str) -> Span:
+    """Where a piece stands; one of white space alone goes with the character after it, as spaces begin pieces."""
+    start, end = place
+    if not text[start:end].isspace():
+        return place
+    after = end + len(text[end:]) - len(text[end:].lstrip())
+    return after, after + 1
 
 
 def spans_of(tokens: Sequence[str], text: str) -> Spans:
@@ -169,10 +182,12 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Group:
-    """Tokens that make whole characters together: one, or several that hold the bytes of one character."""
+    """Tokens that make whole characters together: one, or several that share the bytes of characters."""
 
     tokens: tuple[int, ...]
     signs: str
+    parts: tuple[Span, ...] = ((0, 0),)
+    """From which to which of the signs each token reaches."""
     special: bool = False
     unknown: bool = False
 
@@ -218,7 +233,7 @@ def _groups(tokens: Sequence[str], scheme: Any) -> list[_Group] | None:
     """The tokens as what they stand for; None where they are not of this scheme."""
     groups: list[_Group] = []
     open_tokens: list[int] = []
-    held = b""
+    held: list[bytes] = []
     for number, token in enumerate(tokens):
         special, unknown = bool(SPECIAL.fullmatch(token.strip())), bool(UNKNOWN.fullmatch(token.strip()))
         read = scheme(token)
@@ -226,27 +241,40 @@ def _groups(tokens: Sequence[str], scheme: Any) -> list[_Group] | None:
             return None
         if special or unknown:
             groups += _closed(open_tokens, held, final=True)
-            groups.append(_Group(tokens=(number,), signs=_bare(token), special=special, unknown=unknown))
-            open_tokens, held = [], b""
+            signs = _bare(token)
+            parts = ((0, len(signs)),)
+            groups.append(_Group(tokens=(number,), signs=signs, parts=parts, special=special, unknown=unknown))
+            open_tokens, held = [], []
             continue
-        open_tokens, held = [*open_tokens, number], held + read
+        open_tokens, held = [*open_tokens, number], [*held, read]
         if done := _closed(open_tokens, held):
             groups += done
-            open_tokens, held = [], b""
+            open_tokens, held = [], []
     return groups + _closed(open_tokens, held, final=True)
 
 
-def _closed(tokens: Sequence[int], held: bytes, *, final: bool = False) -> list[_Group]:
+def _closed(tokens: Sequence[int], held: Sequence[bytes], *, final: bool = False) -> list[_Group]:
     """The tokens as one group if their bytes are whole characters; nothing otherwise, unless there are no more."""
     if not tokens:
         return []
     try:
-        read = held.decode("utf-8", "surrogatepass")
+        read = b"".join(held).decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         if not final:
             return []
-        read = held.decode("utf-8", "replace")
-    return [_Group(tokens=tuple(tokens), signs=_bare(read))]
+        read = b"".join(held).decode("utf-8", "replace")
+    return [_Group(tokens=tuple(tokens), signs=_bare(read), parts=_parts(read, held))]
+
+
+def _parts(read: str, held: Sequence[bytes]) -> tuple[Span, ...]:
+    """The signs of the characters that the bytes of each token belong to."""
+    signs = list(accumulate((len(_bare(sign)) for sign in read), initial=0))
+    ends = list(accumulate((len(sign.encode("utf-8", "surrogatepass")) for sign in read), initial=0))
+    found = []
+    for start, end in pairwise(accumulate(map(len, held), initial=0)):
+        own = [place for place in range(len(read)) if ends[place] < end and ends[place + 1] > start]
+        found.append((signs[own[0]], signs[own[-1] + 1]) if own else (0, 0))
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,11 +333,12 @@ def _resolved(steps: Sequence[tuple[_Group, int, int]], tokens: Sequence[str], s
     word with the next sign, an accent with the one before."""
     found: Spans = [None] * len(tokens)
     for group, begin, end in steps:
-        for number in group.tokens:
-            if end > begin:
-                found[number] = signs.span(begin, end)
-            elif tokens[number].strip() and not group.special and signs.signs:
-                opens = tokens[number][0] in "▁ĠĊ" or begin == 0
-                near = min(begin, len(signs.signs) - 1) if opens else begin - 1
-                found[number] = signs.span(near, near + 1)
+        for number, (first, last) in zip(group.tokens, group.parts, strict=True):
+            start, stop = (begin, end) if group.unknown else (begin + first, begin + last)
+            if end > begin and stop > start:
+                found[number] = signs.span(start, stop)
+            elif tokens[number] and not group.special:
+                opens = start == 0 or tokens[number][0].isspace() or tokens[number][0] in OPENING
+                near = start if opens else start - 1
+                found[number] = signs.span(near, near + 1) if near < len(signs.signs) else None
     return found
