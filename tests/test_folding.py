@@ -112,6 +112,12 @@ def test_a_text_that_does_not_match_is_refused_with_where(tokens: list[str], tex
         spans_of(tokens, text)
 
 
+def test_many_unknown_tokens_take_the_text_one_by_one() -> None:
+    text = "电影好看" * 100
+    assert shown(["[UNK]"] * 400, text) == list(text)
+    assert spans_of([], "…") == []
+
+
 def test_scores_of_the_pieces_of_a_word_are_summed() -> None:
     units = word_units(["A cafés, dull!"])
     pieces = explained([9, 0.25, 0.5, -0.125, 1, 2, 9], units=[["[CLS]", "a", "cafe", "##s", ",", "dull", "[SEP]"]])

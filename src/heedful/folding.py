@@ -7,7 +7,7 @@ compared as bare signs (compatibility decomposition, no case, no accents, no whi
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +37,7 @@ OPENING = "▁ĠĊĉ"
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 UNSEEN = frozenset(("Mn", "Me", "Cc", "Cf"))  # kinds of characters: combining marks, controls, what joins others
 REPLACEMENT = "\ufffd"
+FEW = 8  # words that one unknown token may stand for
 SKIPPED = 2  # what it costs to pass over a mark that no piece has; a strange length of an unknown token costs 1
 
 _SHOWN = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -135,7 +136,8 @@ def spans_of(tokens: Sequence[str], text: str) -> Spans:
     [None, (0, 1), (2, 6), (6, 7), None]
     """
     signs = Signs(text)
-    tried = [_aligned(groups, signs) for groups in (_groups(tokens, scheme) for scheme in SCHEMES) if groups]
+    ways = [groups for groups in (_groups(tokens, scheme) for scheme in SCHEMES) if groups is not None]
+    tried = [_aligned(groups, signs) for place, groups in enumerate(ways) if groups not in ways[:place]]
     good = [one for one in tried if isinstance(one, tuple)]
     if good:
         return _resolved(min(good, key=lambda one: one[0])[1], tokens, signs)
@@ -159,12 +161,31 @@ class Signs:
             (bisect_left(self.places, start), bisect_left(self.places, end)) for start, end in found.tolist()
         )
 
-    def room(self, start: int) -> range:
-        """Where an unknown token that begins here may end: after any sign up to the next white space."""
-        for end in range(start + 1, len(self.signs)):
-            if any(sign.isspace() for sign in self.text[self.places[end - 1] + 1 : self.places[end]]):
-                return range(start + 1, end + 1)
-        return range(start + 1, len(self.signs) + 1)
+    @cached_property
+    def gaps(self) -> list[int]:
+        """Before which signs there is white space, and the end."""
+        pairs = enumerate(pairwise(self.places), 1)
+        there = [sign for sign, (one, other) in pairs if any(map(str.isspace, self.text[one + 1 : other]))]
+        return [*there, len(self.signs)]
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """After which signs words and marks end."""
+        return sorted(end for _, end in self.words)
+
+    def room(self, start: int, follow: str) -> set[int]:
+        """Where an unknown token that begins here may end: after one sign, with a word, at the next white space, or
+        where the next token begins that is known."""
+        if start == len(self.signs):
+            return set()
+        last = self.gaps[bisect_right(self.gaps, start)]
+        first = bisect_right(self.ends, start)
+        ends = {start + 1, last, *self.ends[first : first + FEW]}
+        place = self.signs.find(follow, start + 1, last + len(follow)) if follow else -1
+        while place >= 0:
+            ends.add(place)
+            place = self.signs.find(follow, place + 1, last + len(follow))
+        return {end for end in ends if end <= last}
 
     def span(self, start: int, end: int) -> Span:
         return self.places[start], self.places[end - 1] + 1
@@ -191,12 +212,12 @@ class _Group:
     special: bool = False
     unknown: bool = False
 
-    def ways(self, signs: Signs, start: int) -> Iterator[tuple[int, int, int]]:
+    def ways(self, signs: Signs, start: int, follow: str) -> Iterator[tuple[int, int, int]]:
         """Which signs it can stand for when the text is read up to `start`: from, to, and what that costs."""
         if self.special:
             yield start, start, 0
         if self.unknown:
-            for end in signs.room(start):
+            for end in signs.room(start, follow):
                 yield start, end, int((start, end) not in signs.words)
             return
         begin = start
@@ -299,10 +320,10 @@ class _Mismatch:
 def _aligned(groups: Sequence[_Group], signs: Signs) -> tuple[int, list[tuple[_Group, int, int]]] | _Mismatch:
     """The cheapest way to read the whole text by the groups in their order."""
     reached: dict[int, tuple[int, Trail]] = {0: (0, None)}
-    for group in groups:
+    for group, follow in zip(groups, _following(groups), strict=True):
         found: dict[int, tuple[int, Trail]] = {}
         for start, (cost, trail) in reached.items():
-            for begin, end, more in group.ways(signs, start):
+            for begin, end, more in group.ways(signs, start, follow):
                 if end not in found or cost + more < found[end][0]:
                     found[end] = (cost + more, (trail, begin, end))
         if not found:
@@ -318,6 +339,14 @@ def _aligned(groups: Sequence[_Group], signs: Signs) -> tuple[int, list[tuple[_G
         return _Mismatch(reached=max(reached), group=None)
     cost, trail = min(done, key=lambda one: one[0])
     return cost, [(group, begin, end) for group, (begin, end) in zip(groups, _walked(trail), strict=True)]
+
+
+def _following(groups: Sequence[_Group]) -> list[str]:
+    """The signs of the next group that has any, for each group; none if that is unknown."""
+    found = [""]
+    for group in reversed(groups[1:]):
+        found.append(found[-1] if group.special or not group.signs else "" if group.unknown else group.signs)
+    return found[::-1][: len(groups)]
 
 
 def _walked(trail: Trail) -> list[Span]:
