@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.analysis.permutation import permutation_test
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
+    from heedful.estimator import AttentionClassifier
     from heedful.models.checkpoint import load_model, save_model
     from heedful.probes.scores import flow_terms, token_scores
     from heedful.store import Store
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from heedful.training.loop import fit
 
 _HOMES = {
+    "AttentionClassifier": "heedful.estimator",
     "Corpus": "heedful.text.corpus",
     "HeedfulError": "heedful.errors",
     "RunSettings": "heedful.config",
@@ -50,9 +52,10 @@ _HOMES = {
     "verify_flip": "heedful.analysis.erasure",
 }
 
-__all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "adversarial_attention", "audit"]
-__all__ += ["faithfulness", "first_flips", "fit", "flow_terms", "load_corpus", "load_model", "minimum_flips"]
-__all__ += ["permutation_test", "save_model", "single_erasure", "subject", "token_scores", "trace", "verify_flip"]
+__all__ = ["AttentionClassifier", "Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__"]
+__all__ += ["adversarial_attention", "audit", "faithfulness", "first_flips", "fit", "flow_terms", "load_corpus"]
+__all__ += ["load_model", "minimum_flips", "permutation_test", "save_model", "single_erasure", "subject"]
+__all__ += ["token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:
