@@ -38,7 +38,7 @@ def show_explainer(
 
 
 def _needs(row: dict[str, Any]) -> str:
-    return row["needs"] + (f", {row['extra']}" if row["extra"] else "")
+    return ", ".join(filter(None, (row["needs"], row["extra"])))
 
 
 def _word(value: Any) -> str:

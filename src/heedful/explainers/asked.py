@@ -30,9 +30,6 @@ WINDOW, ORDERS = 3, 25
 KERNEL_WIDTH = 0.25
 """Of LIME's kernel over the cosine distance, as in its authors' code (25 over a hundred times the distance)."""
 
-AT_ONCE = 1_000_000
-"""Captum asks about everything at once; how much a model reads at once is its subject's matter."""
-
 
 def leave_one_out(request: Request) -> Scored:
     """p(x) − p(x without i)"""
@@ -48,7 +45,7 @@ def occlusion(request: Request, *, width: int = WINDOW) -> Scored:
 
     def method(captum: Any, forward: Forward, whole: Float[Tensor, "1 units"]) -> Tensor:
         window = (min(most, whole.shape[1]),)
-        how = {"sliding_window_shapes": window, "perturbations_per_eval": AT_ONCE}
+        how = {"sliding_window_shapes": window, "perturbations_per_eval": whole.shape[1]}
         return captum.Occlusion(forward).attribute(whole, **how)  # type: ignore[no-any-return]
 
     return by_captum(request, method)
@@ -59,7 +56,7 @@ def shapley(request: Request, *, orders: int = ORDERS) -> Scored:
     most = at_least_one(orders, "orders")
 
     def method(captum: Any, forward: Forward, whole: Float[Tensor, "1 units"]) -> Tensor:
-        how = {"perturbations_per_eval": AT_ONCE}
+        how = {"perturbations_per_eval": whole.shape[1]}
         if math.factorial(min(whole.shape[1], 20)) <= most:
             return captum.ShapleyValues(forward).attribute(whole, **how)  # type: ignore[no-any-return]
         found = captum.ShapleyValueSampling(forward)
@@ -102,7 +99,7 @@ def _sampled(found: Any, whole: Float[Tensor, "1 units"], samples: int | None) -
         told: Tensor = found.forward_func(torch.tensor([[1.0], [0.0]]))
         return (told[:1] - told[1:])[None]
     count = SAMPLES_AT_LEAST + 2 * units if samples is None else at_least_one(samples, "samples")
-    return found.attribute(whole, n_samples=count, perturbations_per_eval=AT_ONCE)  # type: ignore[no-any-return]
+    return found.attribute(whole, n_samples=count, perturbations_per_eval=count)  # type: ignore[no-any-return]
 
 
 def by_captum(request: Request, method: Method) -> Scored:

@@ -1,4 +1,4 @@
-"""Attention as an explanation: of a trace its weights, of a transformer what the position that its head reads attends to.
+"""Attention as an explanation: the weights of a trace, or what that which the head of a transformer reads attends to.
 
     A_l [from, to]    attention of layer l, the mean over its heads;   r    the share of each position in what the head
                       reads: one position ([CLS], or the last of a decoder), or the mean of all
@@ -165,8 +165,8 @@ def special_share(reading: Reading, by: str = "attention") -> Float[Tensor, " in
 ATTENTION = (
     Explainer(
         name="attention",
-        words="The attention weight of a unit: of a trace its own, of a transformer that of the last layer (or another, "
-        "or one head), from what the head of the model reads.",
+        words="The attention weight of a unit; of a transformer that of the last layer (or another, or of one head), "
+        "from what the head of the model reads.",
         formula="α_i; Σ_q r_q A_qi, the mean over heads",
         source="Bahdanau et al. 2015",
         signed=False,

@@ -183,7 +183,7 @@ def blocks_of(subject: PretrainedSubject) -> nn.ModuleList:
 
 def _reads(gradient: Float[Tensor, "rows pieces features"], who: str) -> Float[Tensor, "rows pieces"]:
     """One position, or the mean of all, by where the logits have a gradient."""
-    sizes = gradient.detach().norm(dim=2)
+    sizes: Tensor = gradient.detach().norm(dim=2)
     there = sizes > 0
     if bool((there.sum(1) == 1).all()):
         return there.double()
@@ -212,7 +212,7 @@ def attending(model: Any) -> Iterator[None]:
 
 @contextmanager
 def _without_new_hooks(model: nn.Module) -> Iterator[None]:
-    """What the library hooks in to give attention it leaves in the model: here that goes, and the mark that it is there."""
+    """The library hooks attention to give it, and leaves the hooks in the model: here they go, and the mark of them."""
     before = [(part, set(part._forward_hooks), INSTALLED in vars(part)) for part in model.modules()]
     try:
         yield

@@ -228,7 +228,7 @@ def mixed_norms(
 
 
 def value_zeroing(request: Request, *, layer: int | None = None) -> Scored:
-    """r C_L ⋯ C_1, or r C_l; C_qi is how far a block's output at q turns when the value of i is zero, rows of sum one."""
+    """r C_L ⋯ C_1, or r C_l; C_qi is how far a block's output at q turns without the value of i, rows of sum one."""
     subject, every = _subject(request.reading), layers_of(request.reading)
     chosen = every if layer is None else [every[numbered(layer, len(every), "layer")]]
     pieces = _pieces(request.reading)
