@@ -36,7 +36,7 @@ class Explanation(Units):
     a person says.
 
     offsets: where the units of each text begin.
-    texts, spans, names: as of `Units`: the texts, where in them units stand, and what to show for each; None: not known.
+    texts, spans, names: the texts, where in them units stand, and what to show for each; None where not known.
     scores: one per unit; in a signed explanation what is below zero speaks against the class.
     targets: the number of the class that is explained, for each text.
     class_names: the classes in the order of their numbers.
