@@ -8,6 +8,7 @@ import heedful
 NAMES = [
     "AttentionClassifier",
     "Corpus",
+    "Explanation",
     "HeedfulError",
     "RunSettings",
     "Store",
@@ -15,6 +16,7 @@ NAMES = [
     "__version__",
     "adversarial_attention",
     "audit",
+    "explain",
     "faithfulness",
     "first_flips",
     "fit",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
     from heedful.estimator import AttentionClassifier
+    from heedful.explainers import explain
+    from heedful.explanations import Explanation
     from heedful.models.checkpoint import load_model, save_model
     from heedful.probes.scores import flow_terms, token_scores
     from heedful.store import Store
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "AttentionClassifier": "heedful.estimator",
     "Corpus": "heedful.text.corpus",
+    "Explanation": "heedful.explanations",
     "HeedfulError": "heedful.errors",
     "RunSettings": "heedful.config",
     "Store": "heedful.store",
     "Trace": "heedful.traces",
     "adversarial_attention": "heedful.analysis.adversary",
     "audit": "heedful.studies.audit",
+    "explain": "heedful.explainers",
     "faithfulness": "heedful.analysis.faithfulness.suite",
     "first_flips": "heedful.analysis.erasure",
     "fit": "heedful.training.loop",
@@ -52,10 +56,10 @@ _HOMES = {
     "verify_flip": "heedful.analysis.erasure",
 }
 
-__all__ = ["AttentionClassifier", "Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__"]
-__all__ += ["adversarial_attention", "audit", "faithfulness", "first_flips", "fit", "flow_terms", "load_corpus"]
-__all__ += ["load_model", "minimum_flips", "permutation_test", "save_model", "single_erasure", "subject"]
-__all__ += ["token_scores", "trace", "verify_flip"]
+__all__ = ["AttentionClassifier", "Corpus", "Explanation", "HeedfulError", "RunSettings", "Store", "Trace"]
+__all__ += ["__version__", "adversarial_attention", "audit", "explain", "faithfulness", "first_flips", "fit"]
+__all__ += ["flow_terms", "load_corpus", "load_model", "minimum_flips", "permutation_test", "save_model"]
+__all__ += ["single_erasure", "subject", "token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:
