@@ -56,7 +56,9 @@ DATA: dict[str, Any] = {
 MODEL: dict[str, Any] = {
     "structure": _option(str, "flat or hierarchical: attention to words, or to sentences too."),
     "attention": _option(str, "dot or additive."),
-    "encoder": _option(str, "none, affine, tanh, lstm, gru or conv."),
+    "encoder": _option(
+        str, "none, affine, tanh, lstm, gru, conv; or transformer, frozen, with --set model.encoder_path=…"
+    ),
     "score_scale": _option(float, "λ, the divisor of the attention scores.", "--score-scale"),
     "epochs": _option(int, "Passes over the training split."),
     "seed": _option(int, "Draws parameters, order and dropout."),
