@@ -129,7 +129,7 @@ class FrozenTransformer:
         layer = round(2 * layers / 3) if settings.encoder_layer is None else settings.encoder_layer
         if layer > layers:
             raise ConfigError(
-                f"'{path}' has {layers} layers: model.encoder_layer is from 0 (the embeddings) to {layers}, not {layer}."
+                f"'{path}' has {layers} layers: encoder_layer is from 0 (the embeddings) to {layers}, not {layer}."
             )
         return cls(path=path, layer=layer, digest=digest, size=size, store=store)
 
