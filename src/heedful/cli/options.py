@@ -93,11 +93,15 @@ def with_settings(**options: Any) -> Callable[[Command], Command]:
 
 
 def _settings(given: dict[str, Any]) -> "RunSettings":
-    """Defaults, then the file, then the named options, then --set."""
-    from heedful.config import RunSettings
+    """Defaults, then the file, then the named options, then --set; defaults suit the encoder that is asked for."""
+    from heedful.config import HEAD, RunSettings, parse_change, read_mapping
+    from heedful.store import flatten
 
     config = given.get("config")
     base = RunSettings.read(config) if config else RunSettings()
+    said = {**(flatten(read_mapping(config)) if config else {}), **dict(map(parse_change, given.get("changes") or ()))}
+    if "transformer" in (given.get("encoder"), said.get("model.encoder")):
+        base = base.change({name: value for name, value in HEAD.items() if name not in said})
     values = base.model_dump(mode="json")
     for group in values.keys() - {"base"}:
         wanted = set(values[group]) - ({"seed"} if group == "data" else set())  # --seed is the training's

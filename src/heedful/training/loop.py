@@ -1,5 +1,6 @@
 """`fit`: train an attention classifier on a corpus. The loop emits events; everything else observes."""
 
+import inspect
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.config import ModelSettings, TrainingSettings
+from heedful.config import HEAD, ModelSettings, TrainingSettings
 from heedful.errors import ConfigError
 from heedful.models.classifier import Classifier
 from heedful.models.frozen import FrozenTransformer, find_reader
@@ -103,7 +104,9 @@ def fit(
         encoder: "none" h = e, "affine" h = M e, "tanh" h = tanh(M e + c); "lstm", "gru" and "conv" also see a word's
             neighbours; "transformer" takes what a frozen one makes of each word in its text.
         encoder_path: of "transformer", a local folder with config.json, model.safetensors and tokenizer.json; a base
-            model or a classifier, whose head is left. What it makes of the train and dev split is computed first.
+            model or a classifier, whose head is left. What it makes of the train and dev split is computed first. Of
+            score_scale, dropout, readout_bias and what is said below of how it learns, whatever is left at its default
+            is that of `heedful.config.HEAD`, as embeddings that learn along and a head alone are trained differently.
         encoder_layer: the layer whose vectors are taken, 0 is the embeddings; None is two thirds of the way up.
         widths: of the windows of "conv", in words; each has an equal part of the hidden size.
         score_scale: λ, a divisor; 10 is √d for the default size and keeps scores of order one.
@@ -167,6 +170,10 @@ def fit(
     ['epoch', 'train_loss', 'dev_loss', 'dev_accuracy', 'kept']
     """
     given: dict[str, Any] = dict(locals()) | ({"objective": "cross_entropy"} if callable(objective) else {})
+    if encoder == "transformer":
+        usual = inspect.signature(fit).parameters
+        head = {place.partition(".")[2]: value for place, value in HEAD.items()}
+        given |= {name: value for name, value in head.items() if given[name] == usual[name].default}
     weights = None
     if isinstance(attention_weights, Mapping):
         weights, given["attention_weights"] = attention_weights, "given"
