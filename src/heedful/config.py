@@ -39,8 +39,7 @@ HEAD: Mapping[str, Any] = {
     "model.dropout": 0.1,
     "model.readout_bias": True,
     "training.optimizer": "adam",
-    "training.learning_rate": 0.005,
-    "training.batch_size": 32,
+    "training.learning_rate": 0.01,
     "training.epochs": 25,
     "training.patience": 6,
 }

@@ -101,7 +101,8 @@ def _settings(given: dict[str, Any]) -> "RunSettings":
     base = RunSettings.read(config) if config else RunSettings()
     said = {**(flatten(read_mapping(config)) if config else {}), **dict(map(parse_change, given.get("changes") or ()))}
     if "transformer" in (given.get("encoder"), said.get("model.encoder")):
-        base = base.change({name: value for name, value in HEAD.items() if name not in said})
+        where = {name: value for name, value in said.items() if name.startswith("model.encoder_")}
+        base = base.change({**{name: value for name, value in HEAD.items() if name not in said}, **where})
     values = base.model_dump(mode="json")
     for group in values.keys() - {"base"}:
         wanted = set(values[group]) - ({"seed"} if group == "data" else set())  # --seed is the training's

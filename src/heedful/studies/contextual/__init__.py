@@ -1,4 +1,4 @@
-"""What the papers left to the future, declared: attention on random, pretrained and contextual vectors, claims X1–X8."""
+"""What the papers left open, declared: attention on random, pretrained and contextual vectors, claims X1–X8."""
 
 from functools import partial
 

