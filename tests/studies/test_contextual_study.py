@@ -100,7 +100,7 @@ def test_areas_of_rare_words_by_hand() -> None:
     words = pd.DataFrame(
         {
             "polarity": [*np.arange(count) - 20.0, *np.arange(count) * 1.0],
-            "attention": [1.0] * count + [0.0] * count,
+            "score": [1.0] * count + [0.0] * count,
             "heard": [0.0] * count + [1.0] * count,
             "told": [1.0] * count + [np.nan] * count,
             "leaning": [0.5] * count + [0.0] * count,
@@ -163,7 +163,7 @@ def test_figures_have_a_panel_for_each_data_set_and_a_point_for_each_run() -> No
     assert np.asarray(line.get_xdata()).tolist() == first["unseen"].tolist()
     words = pd.DataFrame(
         [
-            {"dataset": "sst", "model": model, "seed": 0, "polarity": side + rng.random(), "attention": rng.random(),
+            {"dataset": "sst", "model": model, "seed": 0, "polarity": side + rng.random(), "score": rng.random(),
              "heard": side, "told": side, "leaning": side - 0.5}
             for model in MODELS for side in (0.0, 1.0) for _ in range(12)
         ]

@@ -76,22 +76,23 @@ def flip_rows(material: Material) -> pd.DataFrame:
 
 
 def rare_rows(material: Material) -> pd.DataFrame:
-    """One row per run and rare word of two classes: token, count, polarity and attention (of the word alone).
+    """One row per run and rare word of two classes: token, count, polarity and score (of attention, the word alone).
 
     `heard` is its side by the dev and test texts, 1 for the second class, 0 for the first, none where it leans to
     neither; `told` its side by its neighbours, none where it has none or they lean to neither; `leaning` how far these
     lean, between −1 and 1.
     """
-    return material.kept("looking at rare words", _rare_words, ["rare words", FREQUENT, NEAREST, LEANING, HEARD])
+    return material.kept("looking at rare words", _rare_words, ["rare words", 1, FREQUENT, NEAREST, LEANING, HEARD])
 
 
 def _rare_words(run: Run, corpus: Corpus) -> pd.DataFrame:
     tokens = run.table("tokens")
     if corpus.classes != 2:
-        return tokens.iloc[:0][["token", "count", "attention"]].assign(polarity=0.0, heard=0.0, told=0.0, leaning=0.0)
+        return tokens.iloc[:0][["token", "count"]].assign(polarity=0.0, score=0.0, heard=0.0, told=0.0, leaning=0.0)
     counts = training_counts(corpus)
     leaning = neighbours_leaning(corpus, counts)
-    table = tokens[["token", "count", "polarity", "attention"]].assign(
+    table = tokens[["token", "count", "polarity"]].assign(
+        score=tokens["attention"],  # of a study's table `attention` is the kind of the model's
         heard=heard_sides(corpus).numpy(),
         leaning=leaning.numpy(),
         told=torch.where(leaning.abs() > LEANING, (leaning > 0).double(), torch.nan).numpy(),
@@ -139,7 +140,7 @@ def rare_summary(words: pd.DataFrame) -> dict[str, float | None]:
     """
     areas = {name: area_estimate(*sides(words, name)) for name in ("heard", "told")}
     known = words.dropna(subset=["leaning"])
-    leaning = [known.loc[mark, "attention"].to_numpy(float) for mark in (known["told"].notna(), known["told"].isna())]
+    leaning = [known.loc[mark, "score"].to_numpy(float) for mark in (known["told"].notna(), known["told"].isna())]
     found = {**areas, "attention": area_estimate(leaning[0], leaning[1])}
     return {f"rare_{name}": value for one, area in found.items() for name, value in bounds(one, area).items()}
 
