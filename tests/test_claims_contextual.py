@@ -119,6 +119,9 @@ def test_rare_words_are_compared_one_by_one_by_hand() -> None:
     found = rare_gain(GLOVE, RANDOM, words)
     assert found is not None
     assert (found.value, found.groups) == (0.5, (2, 2))
+    twice = rare_gain(GLOVE, RANDOM, pd.concat([words, words.assign(seed=1)]))
+    assert twice is not None
+    assert (twice.value, twice.groups, twice.count) == (0.5, (2, 2), 4)
 
 
 def test_models_that_are_not_there_are_said() -> None:

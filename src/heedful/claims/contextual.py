@@ -2,6 +2,7 @@
 vectors that were trained on other texts, and with those of a frozen transformer? They left both to the future."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -67,7 +68,13 @@ def rare_gain(first: str, second: str, words: pd.DataFrame) -> Estimate | None:
     pairs = of_model(known, first).merge(of_model(known, second)[[*keys, "polarity"]], on=keys, suffixes=("", "_other"))
     found = [_paired_areas(run) for _, run in pairs.groupby(["dataset", "seed"])]
     parts = [one for one in found if one is not None]
-    return over_seeds(parts) if parts else None
+    return _words_once(over_seeds(parts), pairs["seed"].nunique()) if parts else None
+
+
+def _words_once(found: Estimate, seeds: int) -> Estimate:
+    """Every seed has the same words, and each counts once."""
+    one, other = found.sides
+    return replace(found, count=found.count // seeds, groups=(one // seeds, other // seeds))
 
 
 def _paired_areas(words: pd.DataFrame) -> Estimate | None:
