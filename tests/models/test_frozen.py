@@ -10,6 +10,7 @@ import torch
 import transformers
 
 import heedful
+from heedful.cli.options import _settings as settings_from
 from heedful.config import ModelSettings, RunSettings, encoder_digest
 from heedful.errors import CheckpointError, ConfigError, HeedfulError, InputError
 from heedful.models import frozen
@@ -313,6 +314,18 @@ def test_two_trainings_have_the_same_bits_and_a_loaded_model_too(corpus: Corpus,
             heedful.trace(one, corpus.test).polarity_scores, heedful.trace(model, corpus.test).polarity_scores
         )
     assert (tmp_path / "model.safetensors").stat().st_size < 2_000
+
+
+def test_what_is_not_said_of_a_head_is_as_such_heads_are_usually_trained(folder: Path, corpus: Corpus) -> None:
+    """On the command line and in Python; what is said stays."""
+    changes = [f"model.encoder_path={folder}", "training.learning_rate=0.3"]
+    told = settings_from({"encoder": "transformer", "changes": changes, "epochs": 2})
+    expected = RunSettings().on_transformer(folder).change({"training.learning_rate": 0.3, "training.epochs": 2})
+    assert told == expected
+    assert (told.model.score_scale, told.training.optimizer) == (20.0, "adam")
+    assert settings_from({"encoder": "lstm"}).training == RunSettings().training
+    model = heedful.fit(corpus, encoder="transformer", encoder_path=str(folder), score_scale=3.0, epochs=1)
+    assert (model.settings.score_scale, model.settings.dropout, model.settings.readout_bias) == (3.0, 0.1, True)
 
 
 def test_what_names_no_transformer_is_a_sentence(corpus: Corpus, folder: Path, tmp_path: Path) -> None:
