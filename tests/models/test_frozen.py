@@ -108,12 +108,21 @@ def test_a_trace_is_the_plain_forward_pass(family: str, attention: str, corpus: 
     trace, split = heedful.trace(model, texts), split_of(texts)
     library = transformers.AutoModel.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    parameters = {name: values.detach() for name, values in model.state_dict().items()}
+    parameters, logits = {name: values.detach() for name, values in model.state_dict().items()}, []
     for row, text in enumerate(texts):
         spans = [(begin, end) for begin, end in split.spans(row).tolist()]
         vectors = contextual.word_vectors(library, tokenizer, model.reader.layer, text, spans)
         expected = contextual.logits(vectors, parameters, model.settings.score_scale)
         assert trace.logits[row].tolist() == pytest.approx(expected, abs=1e-6)
+        logits.append(expected)
+    proved = heedful.Trace.from_arrays(
+        offsets=trace.offsets,
+        attention_scores=trace.attention_scores,
+        polarity_scores=trace.polarity_scores,
+        bias=trace.bias,
+        logits=logits,
+    )
+    assert torch.equal(proved.predictions, trace.predictions)
 
 
 def test_the_trace_of_texts_is_that_of_the_split_that_holds_them(corpus: Corpus, folder: Path) -> None:
