@@ -12,17 +12,17 @@ import heedful.models.classifier
 from heedful.analysis.tokens import GroupRule
 from heedful.errors import InputError
 from heedful.models.classifier import Classifier
-from heedful.models.layers import ENCODERS
 from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.synthetic import binary
 from heedful.tracing import trace, trace_texts, trace_vocabulary
 from heedful.training.loop import fit
+from tests.models.test_classifier import TRAINED
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-EVERY = pytest.mark.parametrize("encoder", ENCODERS)
+EVERY = pytest.mark.parametrize("encoder", TRAINED)
 BOTH = pytest.mark.parametrize("structure", ["flat", "hierarchical"])
 
 

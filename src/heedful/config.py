@@ -21,12 +21,30 @@ from pydantic import (
 )
 
 from heedful.errors import ConfigError
-from heedful.files import digest_of, write_text
+from heedful.files import digest_of, digest_of_files, write_text
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")  # not Self, which the checks of shapes cannot read
 
 BASE = "base"
+
+ENCODER_FILES = (
+    "config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer*", "vocab*", "merges.txt", "*.model",
+    "special_tokens_map.json", "added_tokens.json",
+)  # fmt: skip
+"""What a transformer's folder holds that can change what it says of a text."""
+
+HEAD: Mapping[str, Any] = {
+    "model.score_scale": 20.0,  # √d
+    "model.dropout": 0.1,
+    "model.readout_bias": True,
+    "training.optimizer": "adam",
+    "training.learning_rate": 0.01,
+    "training.epochs": 25,
+    "training.patience": 6,
+}
+"""How a head on a frozen transformer is usually trained, chosen by the dev accuracy of MiniLM on SST. The defaults
+below are for embeddings that learn along, and leave such a head half trained."""
 
 
 def _odd(number: int) -> int:
@@ -89,7 +107,9 @@ class ModelSettings(Settings):
     attention: Literal["dot", "additive"] = "dot"
     attention_weights: Literal["learned", "uniform", "frozen", "given"] = "learned"  # of the final attention
     normaliser: Literal["softmax", "sparsemax", "entmax15"] = "softmax"  # of the scores: which weights they become
-    encoder: Literal["none", "affine", "tanh", "lstm", "gru", "conv"] = "none"
+    encoder: Literal["none", "affine", "tanh", "lstm", "gru", "conv", "transformer"] = "none"
+    encoder_path: str | None = None  # of transformer: a local folder with its weights and tokenizer; it stays frozen
+    encoder_layer: int | None = Field(None, ge=0)  # whose vectors are read, 0 the embeddings; None: two thirds up
     widths: Annotated[tuple[OddNumber, ...], Field(min_length=1)] = (3, 5)  # of the windows of conv, in tokens
     score_scale: float = Field(10.0, gt=0)  # λ, a divisor: √d keeps scores of order one
     embedding_size: int = Field(100, ge=1)
@@ -108,6 +128,22 @@ class ModelSettings(Settings):
     )
     context_deviation: float = Field(1.0, gt=0)  # V ~ N(0, ·²): the norm matters for how fast attention develops
     readout_range: float | None = Field(None, gt=0)  # W uniform in ±; None is 1/√d
+
+    @model_validator(mode="after")
+    def _transformer_is_there(self) -> "ModelSettings":
+        if self.encoder != "transformer":
+            return self
+        if self.encoder_path is None:
+            raise ValueError(
+                "The encoder transformer is one of a local folder: name it, model.encoder_path=FOLDER (config.json, "
+                "model.safetensors, tokenizer.json)."
+            )
+        if self.structure == "hierarchical" or self.vectors != "random":
+            raise ValueError(
+                "A frozen transformer gives the vectors of words: with it model.structure is flat and model.vectors "
+                f"random, not {self.structure} and {self.vectors}."
+            )
+        return self
 
     @property
     def contextual(self) -> bool:
@@ -219,10 +255,28 @@ class RunSettings(Settings):
         """The run's identity: canonical settings, the data's fingerprint, and the version of what affects results.
 
         Canonical are the settings that differ from their defaults, so that a new setting whose default changes nothing
-        leaves every finished run where it is. A changed default raises RESULTS_VERSION.
+        leaves every finished run where it is. A changed default raises RESULTS_VERSION. A frozen transformer counts by
+        its files: others behind the same path make another run.
         """
         settings = self.model_dump(mode="json", exclude_defaults=True)
-        return digest_of({"settings": settings, "data": fingerprint, "results": RESULTS_VERSION})
+        read = [encoder_digest(str(one.encoder_path)) for one in self._models() if one.encoder == "transformer"]
+        more = {"encoders": read} if read else {}
+        return digest_of({"settings": settings, "data": fingerprint, "results": RESULTS_VERSION, **more})
+
+    def on_transformer(self, path: Path | str, layer: int | None = None) -> "RunSettings":
+        """New settings of a head on the frozen transformer of a folder, trained as such heads usually are (`HEAD`).
+
+        >>> import heedful
+        >>> made = heedful.RunSettings().on_transformer("my-model", layer=4)
+        >>> made.model.encoder, made.model.encoder_layer, made.training.optimizer
+        ('transformer', 4, 'adam')
+        """
+        named = {"model.encoder": "transformer", "model.encoder_path": str(path), "model.encoder_layer": layer}
+        return self.change({**HEAD, **named})
+
+    def _models(self) -> list[ModelSettings]:
+        """Its own and those of the runs that it rests on."""
+        return [self.model, *(self.base._models() if self.base else ())]
 
     @classmethod
     def read(cls, path: Path) -> "RunSettings":
@@ -256,6 +310,17 @@ class RunSettings(Settings):
             unset = isinstance(value, str) and value.lower() in {"none", "null"} and own in optional
             set_dotted(values, place, None if unset else value)
         return type(self).of(values)
+
+
+def encoder_digest(path: str) -> str:
+    """The identity of the transformer in a folder: its weights, configuration and tokenizer, wherever it lies."""
+    folder = Path(path)
+    if not (folder / "config.json").is_file() or not [*folder.glob("*.safetensors")]:
+        raise ConfigError(
+            f"There is no transformer in '{path}': model.encoder_path is a local folder with config.json, "
+            "model.safetensors and tokenizer.json, as save_pretrained writes it."
+        )
+    return digest_of_files(folder, ENCODER_FILES)
 
 
 def read_mapping(path: Path) -> dict[str, Any]:

@@ -12,8 +12,9 @@ import os
 import shutil
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,6 +155,25 @@ def read_json(path: Path) -> Any:
 def digest_of(content: object) -> str:
     """The identity of what JSON can write."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of_files(folder: Path, patterns: Iterable[str]) -> str:
+    """The identity of the files of a folder whose names match: names and content, not where the folder is.
+
+    A file that has not changed since it was read is not read again.
+    """
+    paths = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
+    return digest_of([[path.name, _hash_once(path, *_state(path))] for path in paths])
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+@lru_cache(maxsize=256)
+def _hash_once(path: Path, _size: int, _changed: int, _number: int) -> str:
+    return file_hash(path, "sha256")
 
 
 def file_hash(path: Path, algorithm: str) -> str:

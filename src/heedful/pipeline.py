@@ -20,6 +20,7 @@ from heedful.errors import CheckpointError, StoreError
 from heedful.files import write_json, write_table
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier
+from heedful.models.frozen import find_reader
 from heedful.probes.recording import recorders
 from heedful.probes.scores import token_scores
 from heedful.store import RUN, Store, read_manifest, write_manifest
@@ -27,9 +28,9 @@ from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.vectors import initial_vectors
 from heedful.traces import Trace
-from heedful.tracing import trace
+from heedful.tracing import tokens_alone, trace
 from heedful.training.events import Observer
-from heedful.training.loop import limited_threads, train
+from heedful.training.loop import keep_vectors, limited_threads, train
 from heedful.training.objectives import make_aim
 from heedful.version import __version__
 
@@ -71,7 +72,7 @@ class Run:
         return (*corpus.notices, *of_vectors)
 
     def model(self) -> Classifier:
-        return load_model(self.path / "model")
+        return load_model(self.path / "model", store=Store(self.path.parent))
 
     def has(self, name: str) -> bool:
         """Whether the run has such a table: a hierarchical model has no weights of words, and not all is recorded."""
@@ -139,6 +140,9 @@ def _compute(
     vectors = initial_vectors(
         corpus, settings.model.vectors, size=settings.model.embedding_size, seed=settings.training.seed, store=store
     )
+    reader = find_reader(settings.model, store)
+    if reader is not None:
+        keep_vectors(reader, {**corpus.splits(), "vocabulary": tokens_alone(corpus.vocabulary)}, observers)
     given = base if settings.model.attention_weights == "given" else {}
     with limited_threads(settings.training.threads):
         begin = partial(
@@ -149,6 +153,7 @@ def _compute(
             weights=given,
             aim=make_aim(settings.training, base=base, impermissible=_impermissible(settings, corpus)),
             vectors=vectors,
+            reader=reader,
             checkpoint=folder.parent / CHECKPOINT,
         )
         model, recorded = _train(begin, settings, corpus, observers, folder.parent / CHECKPOINT)

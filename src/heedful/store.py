@@ -4,6 +4,7 @@
     <store>/<digest>_<name>/            a run, with its manifest.json
     <store>/.corpora/<key>/             a tokenised corpus, memory-mapped by workers (`heedful.text.datasets`)
     <store>/.vectors/<key>.safetensors  word vectors that runs began with (`heedful.text.vectors`)
+    <store>/.contextual/<key>.npy       what a frozen transformer makes of a split (`heedful.models.frozen`)
     <store>/.inputs/<digest>-….parquet  texts of a run read again with words left out (`heedful.studies.serrano2019`)
     <store>/.work/<key>/                what is being made, and the checkpoint of an unfinished run
     <store>/.work/<key>.lock            held while a process makes it
@@ -49,12 +50,13 @@ class Kind:
 RUN = Kind(what="Run")
 CORPUS = Kind(what="Corpus", folder=".corpora")
 VECTORS = Kind(what="Word vectors", folder=".vectors", ending=".safetensors")
+CONTEXTUAL = Kind(what="Vectors of words in context", folder=".contextual", ending=".npy")
 INPUTS = Kind(what="Erased inputs", folder=".inputs", ending=".parquet", of_run=True)
 RECORDING = Kind(what="Recording", folder=".recordings", of_run=True)
 """Not made since results version 6: what is recorded is part of a run."""
 
 FAILURE = Kind(what="Failure", folder=".failed", ending=".json")
-BESIDE_RUNS = (CORPUS, VECTORS, INPUTS, RECORDING)
+BESIDE_RUNS = (CORPUS, VECTORS, CONTEXTUAL, INPUTS, RECORDING)
 Make = Callable[[Path], None]
 
 
@@ -207,7 +209,7 @@ class Store:
 
     def rubbish(self, *, everything: bool = False) -> list[Path]:
         """What killed processes left and nobody will read; with `everything`, also what only saves work to keep:
-        checkpoints of unfinished runs, cached corpora, word vectors and records of failures. What a process uses is
+        checkpoints of unfinished runs, cached corpora, vectors of words and records of failures. What a process uses is
         never listed.
         """
         runs, work = self.index(), self.root / ".work"

@@ -12,7 +12,7 @@ from heedful.errors import InputError
 from heedful.models.classifier import Classifier, HierarchicalClassifier
 from heedful.text.corpus import Split
 from heedful.text.ragged import segments_of
-from heedful.text.tokenize import Tokens
+from heedful.text.tokenize import Tokens, Vocabulary
 from heedful.traces import Trace
 
 
@@ -85,11 +85,11 @@ def word_weights(model: Classifier, split: Split, instance: int) -> WordWeights:
     if not isinstance(model, HierarchicalClassifier):
         raise InputError("Only a hierarchical model attends to words within sentences; this one is flat.")
     exact = copy.deepcopy(model).double().eval()
-    batch = split.batch(torch.tensor([instance]), sentences=True)
+    batch = exact.batch(split, torch.tensor([instance]))
     assert batch.sentences is not None
     return WordWeights(
         spans=split.spans(instance),
-        weights=exact.word_units(batch.to(model.embedding.device)).attention_weights.cpu(),
+        weights=exact.word_units(batch).attention_weights.cpu(),
         sentences=segments_of(batch.sentences.bounds),
     )
 
@@ -101,11 +101,17 @@ def trace_vocabulary(model: Classifier) -> Trace:
 
 def trace_tokens(model: Classifier, numbers: Int[Tensor, " tokens"]) -> Trace:
     """Some tokens of the vocabulary, each as a document of one unit."""
-    words = [model.interface.vocabulary.tokens[number] for number in numbers.tolist()]
+    split = tokens_alone(model.interface.vocabulary, numbers)
+    return _trace(model, split, weights=_alone(len(split)) if model.settings.attention_weights == "given" else None)
+
+
+def tokens_alone(vocabulary: Vocabulary, numbers: Int[Tensor, " tokens"] | None = None) -> Split:
+    """Some tokens of a vocabulary, or all, each as a text of its own (with labels that mean nothing)."""
+    chosen = torch.arange(len(vocabulary)) if numbers is None else numbers
+    words = [vocabulary.tokens[number] for number in chosen.tolist()]
     spans = torch.tensor([[0, len(word)] for word in words], dtype=torch.int32)
-    tokens = Tokens(numbers=numbers, offsets=torch.arange(len(words) + 1), spans=spans)
-    split = Split(texts=words, labels=torch.zeros(len(words), dtype=torch.int64), tokens=tokens)
-    return _trace(model, split, weights=_alone(len(words)) if model.settings.attention_weights == "given" else None)
+    tokens = Tokens(numbers=chosen, offsets=torch.arange(len(words) + 1), spans=spans)
+    return Split(texts=words, labels=torch.zeros(len(words), dtype=torch.int64), tokens=tokens)
 
 
 def _alone(count: int) -> Trace:

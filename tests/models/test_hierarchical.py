@@ -9,14 +9,14 @@ from heedful.config import ModelSettings
 from heedful.errors import InputError
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier, HierarchicalClassifier, Interface, make_classifier
-from heedful.models.layers import ENCODERS, AdditiveAttention
+from heedful.models.layers import AdditiveAttention
 from heedful.probes.scores import token_scores
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.ragged import Batch, Sentences, offsets_of
 from heedful.tracing import trace, trace_texts, word_weights
 from heedful.training.loop import fit
-from tests.models.test_classifier import LITERAL_ENCODERS, literal_pooling, make_model
+from tests.models.test_classifier import LITERAL_ENCODERS, TRAINED, literal_pooling, make_model
 from tests.oracles import classifiers
 
 WORDS: dict[str, Any] = {
@@ -58,7 +58,7 @@ def documents_of_sentences(documents: list[list[list[int]]]) -> Batch:
     )
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("encoder", TRAINED)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_logits_are_those_of_two_levels_of_attention(encoder: str, classes: int) -> None:
     model = han(encoder, classes)

@@ -14,7 +14,6 @@ from heedful.config import ModelSettings, RunSettings, TrainingSettings
 from heedful.errors import ConfigError, InputError
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier, make_classifier
-from heedful.models.layers import ENCODERS
 from heedful.probes.scores import flow_terms
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
@@ -24,14 +23,14 @@ from heedful.tracing import trace, trace_vocabulary
 from heedful.training.loop import fit, train
 from heedful.training.objectives import evaluate
 from heedful.training.state import TrainingState
-from tests.models.test_classifier import make_batch, make_model
+from tests.models.test_classifier import TRAINED, make_batch, make_model
 from tests.models.test_hierarchical import documents_of_sentences
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUICK: dict[str, Any] = {"embedding_size": 8, "hidden_size": 6, "epochs": 3, "batch_size": 10, "learning_rate": 0.2}
 BOTH = pytest.mark.parametrize("structure", ["flat", "hierarchical"])
-EVERY = pytest.mark.parametrize("encoder", ENCODERS)
+EVERY = pytest.mark.parametrize("encoder", TRAINED)
 
 
 @pytest.fixture(scope="module")

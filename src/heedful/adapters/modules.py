@@ -15,12 +15,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.adapters.asking import AskedReading, SubjectError, in_a_sentence
-from heedful.adapters.pieces import Pieces, PieceSubject, equal_lengths, reads_several
+from heedful.adapters.pieces import Pieces, PieceSubject, reads_several
 from heedful.analysis.flips import TraceReading
 from heedful.errors import UnknownName
 from heedful.models.interface import check_words, strings
 from heedful.subjects import ATTENTION, Reading, Units
-from heedful.text.ragged import offsets_of, positions_of
+from heedful.text.ragged import equal_lengths, offsets_of, positions_of
 from heedful.traces import Trace
 
 Encode = Callable[[str], Sequence[tuple[int, tuple[int, int]]]]

@@ -23,7 +23,7 @@ from heedful.adapters.asking import (
     probable,
 )
 from heedful.subjects import ATTENTION, DELETE, MASK, Subject, Units
-from heedful.text.ragged import offsets_of, positions_of, segment_sum
+from heedful.text.ragged import equal_lengths, offsets_of, positions_of, segment_sum
 from heedful.traces import Ragged
 
 PIECES_AT_ONCE = 4_096
@@ -168,12 +168,6 @@ def changed(
     instead = offsets[:-1][left == 0]
     numbers[instead], out[instead] = nothing, False
     return Changed(numbers=numbers[~out], seen=~out[~out], offsets=offsets_of(left.clamp(min=1)))
-
-
-def equal_lengths(lengths: Int[Tensor, " rows"], most: int) -> Iterator[Int[Tensor, " rows"]]:
-    """Rows of equal length together, so many pieces at once at most, or one row."""
-    for length in lengths.unique().tolist():
-        yield from (lengths == length).nonzero().squeeze(1).split(max(1, most // length))
 
 
 def reads_several(subject: PieceSubject, one: Int[Tensor, " pieces"]) -> bool:

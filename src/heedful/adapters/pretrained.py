@@ -7,10 +7,8 @@ more at all: not by a model without such a mask, nor by a decoder that reads its
 """
 
 import inspect
-import warnings
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -34,6 +32,7 @@ from heedful.adapters.pieces import (
     resting,
 )
 from heedful.errors import ConfigError, load_extra
+from heedful.models.frozen import quietly
 from heedful.subjects import ATTENTION, DELETE, MASK, Units
 from heedful.text.ragged import offsets_of
 
@@ -160,7 +159,7 @@ def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -
     how = {"local_files_only": not hub, "trust_remote_code": False}
     weights = {"use_safetensors": True, "attn_implementation": "eager", "dtype": torch.float32}
     kind = transformers.AutoModelForSequenceClassification
-    with _quietly(transformers.utils.logging), in_a_sentence(f"'{folder}'", "to load as a sequence classifier"):
+    with quietly(transformers.utils.logging), in_a_sentence(f"'{folder}'", "to load as a sequence classifier"):
         model, told = kind.from_pretrained(str(folder), output_loading_info=True, **weights, **how)
         tokenizer = tokenizer or transformers.AutoTokenizer.from_pretrained(str(folder), **how)
     if told["missing_keys"]:
@@ -169,22 +168,6 @@ def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -
             "classify. Fine-tune it first and save it with save_pretrained."
         )
     return model, tokenizer
-
-
-@contextmanager
-def _quietly(log: Any) -> Iterator[None]:
-    """Without the library's progress bars, tables, and warnings of its own code: what matters is said in our errors."""
-    level, shown = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated", category=DeprecationWarning)
-            yield
-    finally:
-        log.set_verbosity(level)
-        if shown:
-            log.enable_progress_bar()
 
 
 def pretrained_subject(

@@ -56,7 +56,9 @@ DATA: dict[str, Any] = {
 MODEL: dict[str, Any] = {
     "structure": _option(str, "flat or hierarchical: attention to words, or to sentences too."),
     "attention": _option(str, "dot or additive."),
-    "encoder": _option(str, "none, affine, tanh, lstm, gru or conv."),
+    "encoder": _option(
+        str, "none, affine, tanh, lstm, gru, conv; or transformer, frozen, with --set model.encoder_path=…"
+    ),
     "score_scale": _option(float, "λ, the divisor of the attention scores.", "--score-scale"),
     "epochs": _option(int, "Passes over the training split."),
     "seed": _option(int, "Draws parameters, order and dropout."),
@@ -91,11 +93,16 @@ def with_settings(**options: Any) -> Callable[[Command], Command]:
 
 
 def _settings(given: dict[str, Any]) -> "RunSettings":
-    """Defaults, then the file, then the named options, then --set."""
-    from heedful.config import RunSettings
+    """Defaults, then the file, then the named options, then --set; defaults suit the encoder that is asked for."""
+    from heedful.config import HEAD, RunSettings, parse_change, read_mapping
+    from heedful.store import flatten
 
     config = given.get("config")
     base = RunSettings.read(config) if config else RunSettings()
+    said = {**(flatten(read_mapping(config)) if config else {}), **dict(map(parse_change, given.get("changes") or ()))}
+    if "transformer" in (given.get("encoder"), said.get("model.encoder")):
+        where = {name: value for name, value in said.items() if name.startswith("model.encoder_")}
+        base = base.change({**{name: value for name, value in HEAD.items() if name not in said}, **where})
     values = base.model_dump(mode="json")
     for group in values.keys() - {"base"}:
         wanted = set(values[group]) - ({"seed"} if group == "data" else set())  # --seed is the training's

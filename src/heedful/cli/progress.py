@@ -13,7 +13,7 @@ from rich.markup import escape
 from heedful.report.terminal import printable
 from heedful.sweep.engines import Ended, Started
 from heedful.sweep.loop import Measuring, Planned, SweepEvent, Waiting
-from heedful.training.events import EpochDone, Event
+from heedful.training.events import EpochDone, Event, TextsRead
 
 
 def _counted(*columns: progress.ProgressColumn, console: Console, disable: bool = False) -> progress.Progress:
@@ -31,15 +31,25 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._bar = _counted(accuracy, progress.TimeRemainingColumn(), console=Console(file=sys.stderr))
         self._title, self._epochs = escape(title), epochs
         self._task: progress.TaskID | None = None
+        self._reading: dict[str, progress.TaskID] = {}
 
     def __call__(self, event: Event) -> None:
         self._bar.start()  # not before: a run that is already there shows no bar
+        if isinstance(event, TextsRead):
+            self._show_reading(event)
+            return
         if self._task is None:
             self._task = self._bar.add_task(self._title, total=self._epochs, accuracy="–")
         if isinstance(event, EpochDone):
             accuracy = f"{event.row['dev_accuracy']:.3f}"
             self._bar.update(self._task, total=event.epochs, completed=event.epoch, accuracy=accuracy)
             self._task = None if event.last else self._task
+
+    def _show_reading(self, event: TextsRead) -> None:
+        if event.split not in self._reading:
+            title = f"reading {escape(event.split)}"
+            self._reading[event.split] = self._bar.add_task(title, total=event.total, accuracy="–")
+        self._bar.update(self._reading[event.split], completed=event.done)
 
     def __exit__(self, *_error: object) -> None:
         self._bar.stop()

@@ -87,7 +87,8 @@ def collect_garbage(
     everything: Annotated[
         bool,
         typer.Option(
-            "--all", help="Also checkpoints of unfinished runs, cached corpora and word vectors, records of failures."
+            "--all",
+            help="Also checkpoints of unfinished runs, cached corpora, vectors of words, records of failures.",
         ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,

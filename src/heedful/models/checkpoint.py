@@ -8,9 +8,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from heedful.config import ModelSettings
-from heedful.errors import CheckpointError, ConfigError, InputError, StoreError
+from heedful.errors import CheckpointError, ConfigError, HeedfulError, InputError, StoreError
 from heedful.files import read_json, replacing, write_json
 from heedful.models.classifier import Classifier, Interface, make_classifier
+from heedful.models.frozen import FrozenTransformer
+from heedful.store import Store
 from heedful.text.tokenize import Tokenizer, Vocabulary
 
 FORMAT = 1
@@ -18,11 +20,15 @@ FORMAT = 1
 
 PARAMETERS, DESCRIPTION = "model.safetensors", "model.json"
 
+ENCODER = "encoder"
+"""Under which the description names a frozen transformer."""
+
 
 def save_model(model: Classifier, folder: Path | str) -> None:
     """Write a model to two files of a folder: its parameters, then the description that makes them readable.
 
     `model.safetensors` holds numbers only and `model.json` text only: neither can run code. The history is not written.
+    Of a frozen transformer they hold no weights but where it lies, its layer and the digest of its files.
 
     model: a classifier, from `heedful.fit`.
     folder: where to; it is made where it is missing, and a model that it holds is replaced.
@@ -44,15 +50,18 @@ def save_model(model: Classifier, folder: Path | str) -> None:
         "class_names": interface.class_names,
         "tokenizer": {"mode": interface.tokenizer.mode, "lowercase": interface.tokenizer.lowercase},
         "vocabulary": interface.vocabulary.tokens,
+        **({} if model.reader is None else {ENCODER: model.reader.description}),
     }
     write_json(Path(folder) / DESCRIPTION, description)
 
 
-def load_model(folder: Path | str, *, device: str = "cpu") -> Classifier:
-    """A model that `save_model` wrote, ready to read texts; a file that is not one is refused with a sentence.
+def load_model(folder: Path | str, *, device: str = "cpu", store: Store | None = None) -> Classifier:
+    """A model that `save_model` wrote, ready to read texts; a file that is not one is refused with a sentence, and so
+    is one whose frozen transformer is gone or was changed.
 
     folder: where it was saved; of a run of `heedful train`, its folder `model`.
     device: where it shall compute: "cpu", or one that torch knows, such as "cuda".
+    store: of a model with a frozen transformer, where what that made of known texts is found; None reads all anew.
 
     >>> import heedful
     >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
@@ -73,7 +82,8 @@ def load_model(folder: Path | str, *, device: str = "cpu") -> Classifier:
         settings = ModelSettings.of(description["settings"])
     except (KeyError, TypeError, ConfigError, InputError) as error:
         raise CheckpointError(f"'{place / DESCRIPTION}' does not describe a heedful model: {error}.") from error
-    model = make_classifier(interface, settings, torch.Generator())
+    reader = _reader(place, settings, description.get(ENCODER), store)
+    model = make_classifier(interface, settings, torch.Generator(), reader=reader)
     _load_parameters(model, place / PARAMETERS)
     return model.to(device).eval()
 
@@ -95,6 +105,25 @@ def _description(folder: Path) -> dict[str, Any]:
             "Load it with the version that wrote it, or train again."
         )
     return description
+
+
+def _reader(place: Path, settings: ModelSettings, said: Any, store: Store | None) -> FrozenTransformer | None:
+    """The frozen transformer that the model was trained with, the very same files."""
+    if settings.encoder != "transformer":
+        return None
+    if not isinstance(said, dict) or not {"path", "layer", "digest"} <= said.keys():
+        raise CheckpointError(f"'{place / DESCRIPTION}' does not say which transformer it rests on.")
+    try:
+        named = {"encoder_path": str(said["path"]), "encoder_layer": said["layer"]}
+        found = FrozenTransformer.of(settings.model_copy(update=named), store)
+    except HeedfulError as error:
+        raise CheckpointError(f"The model in '{place}' rests on a frozen transformer that is gone. {error}") from error
+    if found.digest != said["digest"]:
+        raise CheckpointError(
+            f"The model in '{place}' rests on the transformer that was in '{said['path']}' when it was trained (digest "
+            f"{said['digest'][:12]}); other files are there now ({found.digest[:12]}). Put those back, or train again."
+        )
+    return found
 
 
 def _load_parameters(model: Classifier, path: Path) -> None:

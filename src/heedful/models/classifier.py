@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from heedful.attention.normalisers import NORMALISERS
 from heedful.config import ModelSettings
 from heedful.errors import InputError
+from heedful.models.frozen import FrozenTransformer, find_reader
 from heedful.models.interface import Interface as Interface
 from heedful.models.kernels import distinct_tokens, drop, gather_rows, pool_attention, pool_weighted
 from heedful.models.layers import (
@@ -113,14 +114,23 @@ class Classifier(nn.Module, ABC):
     """With frozen attention weights the model as it began, which goes on scoring; otherwise none."""
     history: pd.DataFrame
     """One row per epoch of its training; empty until it is trained."""
+    reader: FrozenTransformer | None
+    """What reads the texts before the encoder, in place of embeddings; none of most models."""
 
-    def __init__(self, interface: Interface, settings: ModelSettings, generator: torch.Generator) -> None:
+    def __init__(
+        self,
+        interface: Interface,
+        settings: ModelSettings,
+        generator: torch.Generator,
+        reader: FrozenTransformer | None = None,
+    ) -> None:
         super().__init__()
         self.interface = interface
         self.settings = settings
+        self.reader = reader
         self.initial = None
         self.history = pd.DataFrame()
-        shape = (len(interface.vocabulary), settings.embedding_size)
+        shape = (len(interface.vocabulary), settings.embedding_size if reader is None else 0)
         self.embedding = nn.Parameter(uniform(shape, settings.embedding_range, generator))
         self._build_levels(generator)
         outputs = 1 if self.classes == 2 else self.classes
@@ -144,6 +154,21 @@ class Classifier(nn.Module, ABC):
     @property
     def classes(self) -> int:
         return len(self.interface.class_names)
+
+    @property
+    def input_size(self) -> int:
+        """Of the vectors of words, before any encoder."""
+        return self.embedding.shape[1] if self.reader is None else self.reader.size
+
+    def batch(self, split: Split, rows: Int[Tensor, " rows"]) -> Batch:
+        """These documents of a split as this model reads them, where it computes."""
+        found = split.batch(rows, sentences=self.hierarchical)
+        vectors = None if self.reader is None else self.reader.vectors(split, rows)
+        return replace(found, vectors=vectors).to(self.embedding.device)
+
+    def word_vectors(self, batch: Batch) -> Float[Tensor, "units features"]:
+        """What stands for each word before the encoder: its embedding, or what a transformer made of it."""
+        return self.embedding[batch.tokens] if batch.vectors is None else batch.vectors.to(self.embedding)
 
     def forward(
         self, batch: Batch, generator: torch.Generator | None = None, *, weights: Trace | None = None
@@ -227,6 +252,9 @@ class Classifier(nn.Module, ABC):
         self, batch: Batch, generator: torch.Generator | None, *, apart: bool
     ) -> tuple[Float[Tensor, "rows features"], Int[Tensor, " units"]]:
         """Embeddings with dropout, and which of them each unit has: one per distinct token, or one for each `apart`."""
+        if batch.vectors is not None:
+            each = torch.arange(len(batch.tokens), device=batch.tokens.device)
+            return drop(self.word_vectors(batch), self.settings.dropout, generator), each
         distinct, index = distinct_tokens(batch.tokens, len(self.embedding))
         embedded = gather_rows(self.embedding, distinct)
         if apart or (generator is not None and self.settings.dropout_mask == "occurrence"):
@@ -281,7 +309,7 @@ class Classifier(nn.Module, ABC):
         exact = copy.deepcopy(self).double().eval()
         rows = in_order(split.lengths, UNITS_AT_ONCE if self.contextual else int(split.offsets[-1]))
         with torch.no_grad():
-            batches = (split.batch(some, sentences=self.hierarchical).to(self.embedding.device) for some in rows)
+            batches = (exact.batch(split, some) for some in rows)
             scores = [exact.unit_scores(batch, weights=weights) for batch in batches]
         attention, polarity = (torch.cat(parts).cpu() for parts in zip(*scores, strict=True))
         return Trace.from_arrays(
@@ -309,7 +337,7 @@ class Classifier(nn.Module, ABC):
         return {
             "attention": f"{settings.attention}, λ = {settings.score_scale:g}{self._imposed()}",
             "encoder": settings.encoder,
-            "sizes": f"embedding {settings.embedding_size}, hidden {self.encoder.size}",
+            "sizes": f"embedding {self.input_size}, hidden {self.encoder.size}",
             "dropout": f"{settings.dropout:g}",
             "vocabulary": counted(len(self.interface.vocabulary), "token"),
             "classes": listed(self.interface.class_names),
@@ -329,7 +357,7 @@ class FlatClassifier(Classifier):
     hierarchical = False
 
     def _build_levels(self, generator: torch.Generator) -> None:
-        self.encoder, self.attention = self._level(self.settings.embedding_size, generator)
+        self.encoder, self.attention = self._level(self.input_size, generator)
 
     def own_units(self, batch: Batch, generator: torch.Generator | None = None) -> AttendedUnits:
         embedded, index = self._embed(batch, generator, apart=self.contextual)
@@ -372,11 +400,16 @@ def positions_in(
 
 
 def make_classifier(
-    interface: Interface, settings: ModelSettings, generator: torch.Generator, vectors: Vectors | None = None
+    interface: Interface,
+    settings: ModelSettings,
+    generator: torch.Generator,
+    vectors: Vectors | None = None,
+    reader: FrozenTransformer | None = None,
 ) -> Classifier:
-    """The classifier that the settings describe, its parameters drawn from the generator, some embeddings given."""
+    """The classifier that the settings describe, its parameters drawn from the generator, some embeddings given; and
+    the frozen transformer that they name, where it is at hand already."""
     kind = HierarchicalClassifier if settings.structure == "hierarchical" else FlatClassifier
-    model = kind(interface, settings, generator)
+    model = kind(interface, settings, generator, reader or find_reader(settings))
     if vectors is not None:
         with torch.no_grad():
             model.embedding[vectors.rows] = vectors.values

@@ -16,6 +16,7 @@ tensor operations would copy the rows several times.
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, no_type_check
 
 import numpy as np
@@ -31,6 +32,17 @@ from heedful.errors import InputError
 from heedful.text.ragged import segment_softmax
 
 COMPILED_TYPES = (torch.float32, torch.float64)
+
+
+@contextmanager
+def limited_threads(count: int) -> Iterator[None]:
+    """Run with so many threads, then as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def distinct_tokens(

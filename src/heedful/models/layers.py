@@ -38,6 +38,12 @@ class NoEncoder(Encoder):
         return embedded
 
 
+class FrozenEncoder(NoEncoder):
+    """h_j = what a frozen transformer makes of word j in its text (`heedful.models.frozen`): batches bring it along."""
+
+    contextual = True
+
+
 class AffineEncoder(Encoder):
     """h_j = M e_j (DP-A; no bias)."""
 
@@ -192,6 +198,7 @@ ENCODERS: Mapping[str, Callable[[int, int, torch.Generator], Encoder]] = {
     "lstm": LSTMEncoder,
     "gru": GRUEncoder,
     "conv": ConvEncoder,
+    "transformer": FrozenEncoder,
 }
 
 

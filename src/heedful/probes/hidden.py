@@ -27,7 +27,7 @@ def conicity(model: Classifier, split: Split) -> pd.DataFrame:
     exact = copy.deepcopy(model).double().eval()
     parts, lengths = [], []
     for rows in in_order(split.lengths, UNITS_AT_ONCE):
-        units = exact.units(split.batch(rows, sentences=model.hierarchical).to(model.embedding.device))
+        units = exact.units(exact.batch(split, rows))
         parts.append(mean_cosines(units.hidden[units.index], units.offsets).cpu())
         lengths.append(lengths_of(units.offsets).cpu())
     found, counts = torch.cat(parts), torch.cat(lengths)

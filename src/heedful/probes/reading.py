@@ -1,7 +1,8 @@
 """A heedful model that reads changed texts again: units leave the text, or become unknown words.
 
 Erasing an attention weight leaves a word in the hidden vectors of its neighbours; deleting the word does not. Without
-a contextual encoder the two are the same. Units are words, or the sentences of a hierarchical model with all their
+a contextual encoder the two are the same. A frozen transformer reads the changed text again, piece by piece, its mask
+token in place of what is masked. Units are words, or the sentences of a hierarchical model with all their
 words.
 """
 
@@ -114,12 +115,14 @@ class ModelReading(TraceReading):
         lengths = lengths_of(bounds)[units]
         tokens = self.split.tokens.numbers[positions_of(bounds, units)]
         sentences = Sentences(bounds=offsets_of(lengths), offsets=offsets_of(counts))
+        reader = self.model.reader
         return Batch(
             tokens=tokens.masked_fill(torch.repeat_interleave(masked[kept], lengths), UNKNOWN_TOKEN),
             offsets=sentences.bounds[sentences.offsets],
             labels=torch.zeros_like(rows),
             instances=rows,
             sentences=sentences,
+            vectors=None if reader is None else reader.changed(self.split, rows, kept, masked),
         )
 
 

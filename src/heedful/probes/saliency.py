@@ -1,8 +1,9 @@
 """What the output of a live model says of each unit: gradients at its input, and the text read again without it.
 
 Units are those of the trace: words, or the sentences of a hierarchical model, whose input x_i is the sentence's vector
-(what its words' attention made of them). The output is ŷ = p_y, the probability of the decision y: of two classes that
-of J&W (Jain & Wallace 2019) but for the sign. All numbers are float64.
+(what its words' attention made of them). Of a word that a frozen transformer read, x_i is what that made of it. The
+output is ŷ = p_y, the probability of the decision y: of two classes that of J&W (Jain & Wallace 2019) but for the sign.
+All numbers are float64.
 
     gradient              |x_iᵀ ∂ŷ/∂x_i|, attention weights held where they are: J&W's
     gradient_norm         ‖∂ŷ/∂x_i‖, attention held
@@ -205,7 +206,7 @@ class Saliency:
     @cached_property
     def same_without(self) -> Int[Tensor, " units"]:
         """For each unit the first whose deletion leaves the same text: of equal words side by side the first."""
-        if self.model.hierarchical:
+        if self.model.hierarchical or self.model.reader is not None:  # which reads letters, not numbers of tokens
             return torch.arange(len(self.trace.segments))
         tokens, owners = self.reading.split.tokens.numbers, self.trace.segments
         begins = torch.ones_like(tokens, dtype=torch.bool)
@@ -223,8 +224,8 @@ class Saliency:
     @torch.no_grad()
     def _inputs(self, rows: Int[Tensor, " rows"]) -> Inputs:
         model = self.model
-        batch = self.reading.split.batch(rows, sentences=model.hierarchical).to(model.embedding.device)
-        vectors, offsets = model.embedding[batch.tokens], batch.offsets
+        batch = model.batch(self.reading.split, rows)
+        vectors, offsets = model.word_vectors(batch), batch.offsets
         if isinstance(model, HierarchicalClassifier):
             assert batch.sentences is not None
             vectors, offsets = model.word_units(batch).pooled(), batch.sentences.offsets

@@ -28,7 +28,7 @@ from heedful.sweep.loop import Measuring, SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.recipes import DATASETS, find_dataset
 
-STUDIES = ("sun2020", "serrano2019", "jain2019", "wiegreffe2019", "neighbours")
+STUDIES = ("sun2020", "serrano2019", "jain2019", "wiegreffe2019", "neighbours", "contextual")
 """Every study: the package of that name has it as its STUDY."""
 
 SYNTHETIC = "synthetic"

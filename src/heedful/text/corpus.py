@@ -56,6 +56,15 @@ class Split:
             sentences=held,
         )
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the texts and of where their tokens stand."""
+        digest = hashlib.sha256()
+        for text in self.texts:
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        digest.update(self.offsets.numpy().tobytes() + self.tokens.spans.contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
     def spans(self, instance: int) -> Int[Tensor, "units 2"]:
         """[start, end) of each token of one document, in characters of its text."""
         return self.tokens.spans[int(self.offsets[instance]) : int(self.offsets[instance + 1])]

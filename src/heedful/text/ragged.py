@@ -32,6 +32,7 @@ class Batch:
     labels: Int[Tensor, " documents"]
     instances: Int[Tensor, " documents"]
     sentences: Sentences | None = None  # for hierarchical models; others do not ask for them
+    vectors: Float[Tensor, "units features"] | None = None  # of the words, where a frozen transformer read the texts
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -114,3 +115,9 @@ def in_order(lengths: Int[Tensor, " documents"], most_units: int) -> Iterator[In
         held += length
     if start < len(lengths):
         yield torch.arange(start, len(lengths))
+
+
+def equal_lengths(lengths: Int[Tensor, " rows"], most: int) -> Iterator[Int[Tensor, " rows"]]:
+    """Rows of equal length together, so many units at once at most, or one row."""
+    for length in lengths.unique().tolist():
+        yield from (lengths == length).nonzero().squeeze(1).split(max(1, most // max(1, length)))

@@ -33,7 +33,17 @@ class EpochDone:
     last: bool = False
 
 
-Event = StepDone | EpochDone
+@dataclass(frozen=True, kw_only=True)
+class TextsRead:
+    """A frozen transformer has read so many texts of a split, before the training that takes what it made of them."""
+
+    split: str
+    done: int
+    total: int
+    epoch: int = 0
+
+
+Event = StepDone | EpochDone | TextsRead
 Observer = Callable[[Event], None]
 
 

@@ -1,9 +1,9 @@
 """`fit`: train an attention classifier on a corpus. The loop emits events; everything else observes."""
 
+import inspect
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.config import ModelSettings, TrainingSettings
+from heedful.config import HEAD, ModelSettings, TrainingSettings
 from heedful.errors import ConfigError
 from heedful.models.classifier import Classifier
+from heedful.models.frozen import FrozenTransformer, find_reader
 from heedful.models.interface import Interface
+from heedful.models.kernels import limited_threads as limited_threads
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch, bucketed, shuffled
 from heedful.text.vectors import Vectors, initial_vectors
 from heedful.traces import Trace
-from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone
+from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone, TextsRead
 from heedful.training.objectives import Aim, Objective, alignment_penalty, cross_entropy, evaluate, make_aim
 from heedful.training.optimizers import clip_gradients, make_dense, needs_dense
 from heedful.training.state import TrainingState
@@ -37,6 +39,8 @@ def fit(
     attention_weights: str | Mapping[str, Trace] = "learned",
     normaliser: str = "softmax",
     encoder: str = "none",
+    encoder_path: str | None = None,
+    encoder_layer: int | None = None,
     widths: Sequence[int] = (3, 5),
     score_scale: float = 10.0,
     embedding_size: int = 100,
@@ -98,7 +102,12 @@ def fit(
             trained; or those of another model, its traces {"train": …, "dev": …} of both splits.
         normaliser: what makes weights of scores: "softmax", or "sparsemax" and "entmax15", which give most words none.
         encoder: "none" h = e, "affine" h = M e, "tanh" h = tanh(M e + c); "lstm", "gru" and "conv" also see a word's
-            neighbours.
+            neighbours; "transformer" takes what a frozen one makes of each word in its text.
+        encoder_path: of "transformer", a local folder with config.json, model.safetensors and tokenizer.json; a base
+            model or a classifier, whose head is left. What it makes of the train and dev split is computed first. Of
+            score_scale, dropout, readout_bias and what is said below of how it learns, whatever is left at its default
+            is that of `heedful.config.HEAD`, as embeddings that learn along and a head alone are trained differently.
+        encoder_layer: the layer whose vectors are taken, 0 is the embeddings; None is two thirds of the way up.
         widths: of the windows of "conv", in words; each has an equal part of the hidden size.
         score_scale: λ, a divisor; 10 is √d for the default size and keeps scores of order one.
         embedding_size: d, the numbers per word.
@@ -161,6 +170,10 @@ def fit(
     ['epoch', 'train_loss', 'dev_loss', 'dev_accuracy', 'kept']
     """
     given: dict[str, Any] = dict(locals()) | ({"objective": "cross_entropy"} if callable(objective) else {})
+    if encoder == "transformer":
+        usual = inspect.signature(fit).parameters
+        head = {place.partition(".")[2]: value for place, value in HEAD.items()}
+        given |= {name: value for name, value in head.items() if given[name] == usual[name].default}
     weights = None
     if isinstance(attention_weights, Mapping):
         weights, given["attention_weights"] = attention_weights, "given"
@@ -179,12 +192,13 @@ def train(
     weights: Mapping[str, Trace] | None = None,
     aim: Aim | None = None,
     vectors: Vectors | None = None,
+    reader: FrozenTransformer | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: Path | None = None,
 ) -> Classifier:
     """`fit` with settings as values; with a checkpoint path, an interrupted training goes on where it was.
 
-    Initial vectors and the aim that the settings ask for are made here unless they are given.
+    Initial vectors, the aim and the frozen transformer that the settings ask for are made here unless they are given.
     """
     given, wanted = weights or {}, aim or make_aim(training)
     if model.attention_weights == "given" and not {"train", "dev"} <= set(given):
@@ -195,8 +209,11 @@ def train(
         )
     interface = Interface(vocabulary=corpus.vocabulary, tokenizer=corpus.tokenizer, class_names=corpus.class_names)
     first = vectors or initial_vectors(corpus, model.vectors, size=model.embedding_size, seed=training.seed)
+    known = reader or find_reader(model)
+    if known is not None:
+        keep_vectors(known, {"train": corpus.train, "dev": corpus.dev}, observers)
     with limited_threads(training.threads):
-        state = TrainingState.start(interface, model, training, first)
+        state = TrainingState.start(interface, model, training, first, known)
         state.recorders = [observer for observer in observers if isinstance(observer, Recorder)]
         if checkpoint is not None and checkpoint.is_file():
             state.restore(checkpoint)
@@ -224,6 +241,16 @@ def train(
     return state.model.eval()
 
 
+def keep_vectors(reader: FrozenTransformer, splits: Mapping[str, Split], observers: Sequence[Observer] = ()) -> None:
+    """See that what a frozen transformer makes of these splits is at hand; observers are told while it reads."""
+    for name, split in splits.items():
+
+        def watch(done: int, total: int, name: str = name) -> None:
+            _tell(observers, TextsRead(split=name, done=done, total=total))
+
+        reader.keep(split, watch)
+
+
 def _finished(state: TrainingState, training: TrainingSettings) -> bool:
     waited = state.epoch - state.best_epoch
     return state.epoch >= training.epochs or (training.patience is not None and waited >= training.patience)
@@ -241,7 +268,7 @@ def _run_epoch(
     state.epoch += 1
     total = 0.0
     for rows in _batches(split, state, training):
-        batch = split.batch(rows, sentences=state.model.hierarchical).to(training.device)
+        batch = state.model.batch(split, rows)
         loss = training_step(state, batch, training, objective, weights)
         total += loss * len(batch)
         _tell(observers, StepDone(epoch=state.epoch, step=state.step, loss=loss, batch=batch, model=state.model))
@@ -294,14 +321,3 @@ def training_step(
 def _tell(observers: Sequence[Observer], event: Event) -> None:
     for observer in observers:
         observer(event)
-
-
-@contextmanager
-def limited_threads(count: int) -> Iterator[None]:
-    """Run with so many threads, then as before."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -161,7 +161,7 @@ def evaluate(
     """Cross-entropy and accuracy of the model as it is, in its own precision; and an objective of this split."""
     loss = right = other = 0.0
     for rows in in_order(split.lengths, UNITS_AT_ONCE):
-        batch = split.batch(rows, sentences=model.hierarchical).to(model.readout_weight.device)
+        batch = model.batch(split, rows)
         output = model(batch, weights=weights)
         logits = output.logits
         loss += float(F.cross_entropy(logits, batch.labels, reduction="sum"))

@@ -19,6 +19,7 @@ from heedful.config import ModelSettings, TrainingSettings
 from heedful.errors import CheckpointError
 from heedful.files import replacing
 from heedful.models.classifier import Classifier, Interface, make_classifier
+from heedful.models.frozen import FrozenTransformer
 from heedful.text.vectors import Vectors
 from heedful.training.events import Recorder
 from heedful.training.optimizers import make_optimizer
@@ -70,10 +71,11 @@ class TrainingState:
         model: ModelSettings,
         training: TrainingSettings,
         vectors: Vectors | None = None,
+        reader: FrozenTransformer | None = None,
     ) -> "TrainingState":
         """Parameters as they are drawn from the seed, and the embeddings of some tokens as they are given."""
         drawn = generator(training.seed, "parameters")
-        classifier = make_classifier(interface, model, drawn, vectors).to(training.device)
+        classifier = make_classifier(interface, model, drawn, vectors, reader).to(training.device)
         return cls(
             model=classifier,
             optimizer=make_optimizer(classifier, training),
