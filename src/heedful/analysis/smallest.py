@@ -164,9 +164,7 @@ def prefix_flips(reading: Reading, order: Int[Tensor, " units"], how: str) -> In
     return torch.from_numpy(table["erased"].to_numpy(dtype=np.int64, na_value=NEVER))
 
 
-def first_units(
-    units: Units, order: Int[Tensor, " units"], sizes: Int[Tensor, " instances"]
-) -> Bool[Tensor, " units"]:
+def first_units(units: Units, order: Int[Tensor, " units"], sizes: Int[Tensor, " instances"]) -> Bool[Tensor, " units"]:
     """Which units are among the first of their text; so many of it, none where that is `NEVER`."""
     places = torch.empty_like(order)
     places[order] = torch.arange(len(order)) - units.offsets[:-1][units.segments]
