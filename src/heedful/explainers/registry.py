@@ -4,11 +4,13 @@ from collections.abc import Mapping
 
 from heedful.errors import UnknownName
 from heedful.explainers.asked import ASKED
+from heedful.explainers.attention import ATTENTION
 from heedful.explainers.explainer import Explainer
+from heedful.explainers.gradients import GRADIENTS
 from heedful.explainers.rankings import RANKINGS
 
 EXPLAINERS: Mapping[str, Explainer] = {
-    explainer.name: explainer for explainer in (*RANKINGS, *ASKED)
+    explainer.name: explainer for explainer in (*ATTENTION, *GRADIENTS, *RANKINGS, *ASKED)
 }
 
 

@@ -96,6 +96,8 @@ class Saliency:
     steps: int = STEPS
     seed: int = 0
     watch: Watch = silent
+    targets: Int[Tensor, " instances"] | None = None
+    """The class whose gradients are taken; None: the decision."""
 
     @classmethod
     def of(
@@ -115,6 +117,11 @@ class Saliency:
     @property
     def trace(self) -> Trace:
         return self.reading.trace
+
+    @property
+    def chosen(self) -> Int[Tensor, " instances"]:
+        """The class whose probability is ŷ."""
+        return self.reading.decisions if self.targets is None else self.targets
 
     def numbers(self, measure: str) -> Float[Tensor, " units"]:
         """One number per unit of the trace, by name. One thread computes, so that sums are repeatable."""
@@ -226,7 +233,7 @@ class Saliency:
             rows=rows,
             vectors=vectors,
             offsets=offsets,
-            chosen=self.reading.decisions[rows].to(offsets.device),
+            chosen=self.chosen[rows].to(offsets.device),
             imposed=None if learned else model.units(batch).attention_scores,
         )
 
