@@ -80,7 +80,7 @@ def train(
     from heedful.pipeline import read_corpus, run
     from heedful.report.terminal import printable
     from heedful.store import Store
-    from heedful.studies.audit import accuracy_words
+    from heedful.studies.wording import accuracy_words
 
     corpus = read_corpus(settings)
     _print_notes(corpus.notices)
