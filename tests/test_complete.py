@@ -11,6 +11,7 @@ from heedful.analysis.faithfulness import METRICS
 from heedful.analysis.rankings import RANKINGS
 from heedful.attention.normalisers import NORMALISERS
 from heedful.claims import CLAIMS
+from heedful.explainers import EXPLAINERS
 from heedful.models.layers import ATTENTIONS, ENCODERS
 from heedful.studies import audit
 from heedful.studies.one_attention import PICTURE
@@ -19,6 +20,7 @@ from heedful.studies.study import STUDIES, find_study
 REGISTRIES: Mapping[str, Collection[str]] = {
     "ranking": RANKINGS,
     "metric": METRICS,
+    "explainer": EXPLAINERS,
     "encoder": ENCODERS,
     "attention": ATTENTIONS,
     "normaliser": NORMALISERS,

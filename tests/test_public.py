@@ -7,6 +7,7 @@ import heedful
 
 NAMES = [
     "Corpus",
+    "Explanation",
     "HeedfulError",
     "RunSettings",
     "Store",
@@ -14,6 +15,7 @@ NAMES = [
     "__version__",
     "adversarial_attention",
     "audit",
+    "explain",
     "faithfulness",
     "first_flips",
     "fit",

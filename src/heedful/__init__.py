@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from heedful.analysis.permutation import permutation_test
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
+    from heedful.explainers import explain
+    from heedful.explanations import Explanation
     from heedful.models.checkpoint import load_model, save_model
     from heedful.probes.scores import flow_terms, token_scores
     from heedful.store import Store
@@ -28,12 +30,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Corpus": "heedful.text.corpus",
+    "Explanation": "heedful.explanations",
     "HeedfulError": "heedful.errors",
     "RunSettings": "heedful.config",
     "Store": "heedful.store",
     "Trace": "heedful.traces",
     "adversarial_attention": "heedful.analysis.adversary",
     "audit": "heedful.studies.audit",
+    "explain": "heedful.explainers",
     "faithfulness": "heedful.analysis.faithfulness.suite",
     "first_flips": "heedful.analysis.erasure",
     "fit": "heedful.training.loop",
@@ -50,9 +54,10 @@ _HOMES = {
     "verify_flip": "heedful.analysis.erasure",
 }
 
-__all__ = ["Corpus", "HeedfulError", "RunSettings", "Store", "Trace", "__version__", "adversarial_attention", "audit"]
-__all__ += ["faithfulness", "first_flips", "fit", "flow_terms", "load_corpus", "load_model", "minimum_flips"]
-__all__ += ["permutation_test", "save_model", "single_erasure", "subject", "token_scores", "trace", "verify_flip"]
+__all__ = ["Corpus", "Explanation", "HeedfulError", "RunSettings", "Store", "Trace", "__version__"]
+__all__ += ["adversarial_attention", "audit", "explain", "faithfulness", "first_flips", "fit", "flow_terms"]
+__all__ += ["load_corpus", "load_model", "minimum_flips", "permutation_test", "save_model", "single_erasure", "subject"]
+__all__ += ["token_scores", "trace", "verify_flip"]
 
 
 def __getattr__(name: str) -> Any:

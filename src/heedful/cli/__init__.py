@@ -8,6 +8,7 @@ import typer
 
 from heedful.cli.audit import attack, audit, erase, explain, train
 from heedful.cli.data import data_app, doctor
+from heedful.cli.explainers import explainers_app
 from heedful.cli.runs import runs_app
 from heedful.cli.sweep import calibrate, reproduce, sweep
 from heedful.errors import HeedfulError
@@ -24,6 +25,7 @@ app = typer.Typer(
 for command in (audit, train, explain, erase, attack, reproduce, sweep, calibrate, doctor):
     app.command()(command)
 app.add_typer(data_app, name="data")
+app.add_typer(explainers_app, name="explainers")
 app.add_typer(runs_app, name="runs")
 
 UNREAD = 141

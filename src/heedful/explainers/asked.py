@@ -30,9 +30,6 @@ WINDOW, ORDERS = 3, 25
 KERNEL_WIDTH = 0.25
 """Of LIME's kernel over the cosine distance, as in its authors' code (25 over a hundred times the distance)."""
 
-AT_ONCE = 1_000_000
-"""Captum asks about everything at once; how much a model reads at once is its subject's matter."""
-
 
 def leave_one_out(request: Request) -> Scored:
     """p(x) − p(x without i)"""
@@ -48,7 +45,8 @@ def occlusion(request: Request, *, width: int = WINDOW) -> Scored:
 
     def method(captum: Any, forward: Forward, whole: Float[Tensor, "1 units"]) -> Tensor:
         window = (min(most, whole.shape[1]),)
-        return captum.Occlusion(forward).attribute(whole, sliding_window_shapes=window, perturbations_per_eval=AT_ONCE)
+        how = {"sliding_window_shapes": window, "perturbations_per_eval": whole.shape[1]}
+        return captum.Occlusion(forward).attribute(whole, **how)  # type: ignore[no-any-return]
 
     return by_captum(request, method)
 
@@ -58,10 +56,11 @@ def shapley(request: Request, *, orders: int = ORDERS) -> Scored:
     most = at_least_one(orders, "orders")
 
     def method(captum: Any, forward: Forward, whole: Float[Tensor, "1 units"]) -> Tensor:
-        how = {"perturbations_per_eval": AT_ONCE}
+        how = {"perturbations_per_eval": whole.shape[1]}
         if math.factorial(min(whole.shape[1], 20)) <= most:
-            return captum.ShapleyValues(forward).attribute(whole, **how)
-        return captum.ShapleyValueSampling(forward).attribute(whole, n_samples=most, **how)
+            return captum.ShapleyValues(forward).attribute(whole, **how)  # type: ignore[no-any-return]
+        found = captum.ShapleyValueSampling(forward)
+        return found.attribute(whole, n_samples=most, **how)  # type: ignore[no-any-return]
 
     return by_captum(request, method)
 
@@ -97,10 +96,10 @@ def _sampled(found: Any, whole: Float[Tensor, "1 units"], samples: int | None) -
     """By default more sets for longer texts; of a single unit there is nothing to sample."""
     units = whole.shape[1]
     if units == 1:
-        told = found.forward_func(torch.tensor([[1.0], [0.0]]))
+        told: Tensor = found.forward_func(torch.tensor([[1.0], [0.0]]))
         return (told[:1] - told[1:])[None]
     count = SAMPLES_AT_LEAST + 2 * units if samples is None else at_least_one(samples, "samples")
-    return found.attribute(whole, n_samples=count, perturbations_per_eval=AT_ONCE)  # type: ignore[no-any-return]
+    return found.attribute(whole, n_samples=count, perturbations_per_eval=count)  # type: ignore[no-any-return]
 
 
 def by_captum(request: Request, method: Method) -> Scored:
@@ -163,6 +162,8 @@ class Script:
 class LeastSquares:
     """A linear model with a constant by weighted least squares, of equally good ones the smallest, as Captum asks."""
 
+    weights: Tensor
+
     def fit(self, data: Any) -> None:
         marks, told, near = (part.double() for part in next(iter(data)))
         root = near.flatten().sqrt()[:, None]
@@ -182,6 +183,7 @@ ASKED = (
         source="Li, Monroe & Jurafsky 2016",
         signed=True,
         family="asked",
+        needs="any model",
         scores=leave_one_out,
     ),
     Explainer(
@@ -191,6 +193,7 @@ ASKED = (
         source="Zeiler & Fergus 2014; Captum's Occlusion",
         signed=True,
         family="asked",
+        needs="any model",
         extra="captum",
         at=("width",),
         scores=occlusion,
@@ -203,6 +206,7 @@ ASKED = (
         source="Ribeiro et al. 2016; Captum's Lime",
         signed=True,
         family="asked",
+        needs="any model",
         extra="captum",
         at=("samples",),
         scores=lime,
@@ -214,6 +218,7 @@ ASKED = (
         source="Štrumbelj & Kononenko 2010; Captum's ShapleyValueSampling",
         signed=True,
         family="asked",
+        needs="any model",
         extra="captum",
         at=("orders",),
         scores=shapley,
@@ -226,6 +231,7 @@ ASKED = (
         source="Lundberg & Lee 2017; Captum's KernelShap",
         signed=True,
         family="asked",
+        needs="any model",
         extra="captum",
         at=("samples",),
         scores=kernel_shap,

@@ -1,4 +1,4 @@
-"""Attention as an explanation: of a trace its weights, of a transformer what the position that its head reads attends to.
+"""Attention as an explanation: the weights of a trace, or what that which the head of a transformer reads attends to.
 
     A_l [from, to]    attention of layer l, the mean over its heads;   r    the share of each position in what the head
                       reads: one position ([CLS], or the last of a decoder), or the mean of all
@@ -165,12 +165,13 @@ def special_share(reading: Reading, by: str = "attention") -> Float[Tensor, " in
 ATTENTION = (
     Explainer(
         name="attention",
-        words="The attention weight of a unit: of a trace its own, of a transformer that of the last layer (or another, "
-        "or one head), from what the head of the model reads.",
+        words="The attention weight of a unit; of a transformer that of the last layer (or another, or of one head), "
+        "from what the head of the model reads.",
         formula="α_i; Σ_q r_q A_qi, the mean over heads",
         source="Bahdanau et al. 2015",
         signed=False,
         family="attention",
+        needs="a trace or a transformer",
         at=("layer", "head"),
         scores=attention,
         hinders=no_attention,
@@ -182,6 +183,7 @@ ATTENTION = (
         source="–",
         signed=False,
         family="attention",
+        needs="a transformer",
         scores=attention_layers,
         hinders=no_transformer,
     ),
@@ -192,6 +194,7 @@ ATTENTION = (
         source="Abnar & Zuidema 2020",
         signed=False,
         family="attention",
+        needs="a transformer",
         scores=rollout,
         hinders=no_transformer,
     ),
@@ -202,6 +205,7 @@ ATTENTION = (
         source="Barkan et al. 2021, with signs and over all positions",
         signed=True,
         family="attention",
+        needs="a transformer",
         scores=attention_gradient,
         hinders=no_transformer,
     ),
@@ -212,6 +216,7 @@ ATTENTION = (
         source="Chefer et al. 2021 (generic attention)",
         signed=False,
         family="attention",
+        needs="a transformer",
         scores=attention_gradient_rollout,
         hinders=no_transformer,
     ),

@@ -52,6 +52,12 @@ def anywhere(_: Reading) -> str:
     return ""
 
 
+def missing(extra: str) -> str:
+    """What to do where an optional library is not there, or nothing."""
+    there = importlib.util.find_spec(extra) is not None
+    return "" if there else f"it needs {extra}, which is not installed: pip install 'heedful[{extra}]'."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Explainer:
     """A way to give every unit of a text a number.
@@ -60,6 +66,7 @@ class Explainer:
     words, formula, source: what it is in one sentence, what is computed, and who proposed it.
     signed: whether what is below zero speaks against the class.
     family: whether it looks at attention or gradients, asks the model without some units, ranks a trace, or draws.
+    needs: of what it can be had.
     extra: the optional library that it needs, or nothing.
     at: the options that may stand in the name, as in `attention@2.5` or `lime@500`.
     scores: the function; its options are its keyword arguments.
@@ -73,6 +80,7 @@ class Explainer:
     source: str
     signed: bool
     family: str
+    needs: str
     scores: Callable[..., Scored] = field(repr=False)
     hinders: Callable[[Reading], str] = field(default=anywhere, repr=False)
     extra: str = ""
@@ -81,9 +89,7 @@ class Explainer:
 
     def why_not(self, reading: Reading) -> str:
         """Why it cannot be had here, in a sentence; nothing where it can."""
-        if self.extra and importlib.util.find_spec(self.extra) is None:
-            return f"it needs {self.extra}, which is not installed: pip install 'heedful[{self.extra}]'."
-        return self.hinders(reading)
+        return (missing(self.extra) if self.extra else "") or self.hinders(reading)
 
     @property
     def known_options(self) -> tuple[str, ...]:
@@ -126,5 +132,3 @@ def at_least_one(value: int, option: str) -> int:
 def lengths_of_texts(units: Units) -> dict[int, Int[Tensor, " rows"]]:
     """For each length the texts that have it."""
     return {length: (units.lengths == length).nonzero().squeeze(1) for length in units.lengths.unique().tolist()}
-
-

@@ -20,7 +20,7 @@ from heedful.adapters.modules import ModuleSubject, device_of
 from heedful.adapters.pieces import PieceReading, PieceSubject, equal_lengths, resting
 from heedful.adapters.pretrained import PretrainedSubject
 from heedful.errors import InputError, UnknownName, load_extra
-from heedful.explainers.explainer import Explainer, Request, Scored, at_least_one
+from heedful.explainers.explainer import Explainer, Request, Scored, at_least_one, missing
 from heedful.explainers.listening import folded, pieces_of, tried
 from heedful.probes.reading import ModelReading
 from heedful.probes.saliency import Saliency
@@ -150,7 +150,7 @@ def no_gradient(reading: Reading) -> str:
     pieces = pieces_of(reading)
     if pieces is None:
         return "it needs a model whose gradients can be taken: heedful's own, a transformer or a torch module."
-    return tried(lambda: _moves(pieces))
+    return missing("captum") or tried(lambda: _moves(pieces))
 
 
 def _moves(reading: PieceReading) -> None:
@@ -264,9 +264,7 @@ def _integrated(request: Request, steps: int, baseline: str | None, most: int) -
     return Scored(scores=folded(request.reading, found), passes=passes)
 
 
-def _integral(
-    one: Input, steps: int, baseline: str | None, found: Float[Tensor, " pieces"]
-) -> Bool[Tensor, " rows"]:
+def _integral(one: Input, steps: int, baseline: str | None, found: Float[Tensor, " pieces"]) -> Bool[Tensor, " rows"]:
     """Write the integral; where its sum is not p(x) − p(x')."""
     (rows, length), nothing = one.numbers.shape, one.without_words(baseline)
     most = rows * max(1, min(one.subject.at_once, PIECES_AT_ONCE) // (rows * length))
@@ -289,8 +287,8 @@ def deep_lift(request: Request, *, baseline: str | None = None) -> Scored:
 def _lifted(one: Input, baseline: str | None) -> Float[Tensor, "rows pieces"]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
-        found = _captum().DeepLift(one.leading).attribute(
-            one.vectors, baselines=one.without_words(baseline), **one.given
+        found = (
+            _captum().DeepLift(one.leading).attribute(one.vectors, baselines=one.without_words(baseline), **one.given)
         )
     return found.sum(2)  # type: ignore[no-any-return]
 
@@ -327,6 +325,7 @@ GRADIENTS = (
         source="Shrikumar et al. 2016; Captum's InputXGradient",
         signed=True,
         family="gradients",
+        needs="heedful's own model; a transformer or a torch module with captum",
         scores=input_gradient,
         hinders=no_gradient,
     ),
@@ -337,6 +336,7 @@ GRADIENTS = (
         source="Simonyan et al. 2014; Captum's Saliency",
         signed=False,
         family="gradients",
+        needs="heedful's own model; a transformer or a torch module with captum",
         scores=gradient_norm,
         hinders=no_gradient,
     ),
@@ -348,18 +348,21 @@ GRADIENTS = (
         source="Sundararajan et al. 2017; Captum's IntegratedGradients",
         signed=True,
         family="gradients",
+        needs="heedful's own model; a transformer or a torch module with captum",
         at=("steps",),
         scores=integrated_gradients,
         hinders=no_gradient,
     ),
     Explainer(
         name="deep_lift",
-        words="Differences to a text of nothing, carried through the layers of a torch module by DeepLIFT's rescale rule.",
-        formula="Σ (x − x') m over the features and pieces of a unit, m the multiplier of the rescale rule; their sum is what "
-        "logit_y − mean of the others gains from a text of nothing",
+        words="Differences to a text of nothing, carried through the layers of a module by DeepLIFT's rescale rule.",
+        formula="Σ (x − x') m over the features and pieces of a unit, m the multiplier of the rescale rule for "
+        "logit_y − mean over k ≠ y of logit_k",
         source="Shrikumar et al. 2017; Captum's DeepLift",
         signed=True,
         family="gradients",
+        needs="a torch module without attention or recurrent layers",
+        extra="captum",
         scores=deep_lift,
         hinders=no_rules,
     ),

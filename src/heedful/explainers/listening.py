@@ -168,7 +168,8 @@ def _called(
 
 def _leaf(_: nn.Module, __: Any, told: Tensor) -> Tensor:
     """What is looked up, as the beginning of the graph: so there is one where all parameters are frozen, too."""
-    return told.detach().requires_grad_(torch.is_grad_enabled())
+    found: Tensor = told.detach().requires_grad_(torch.is_grad_enabled())
+    return found
 
 
 def blocks_of(subject: PretrainedSubject) -> nn.ModuleList:
@@ -182,7 +183,7 @@ def blocks_of(subject: PretrainedSubject) -> nn.ModuleList:
 
 def _reads(gradient: Float[Tensor, "rows pieces features"], who: str) -> Float[Tensor, "rows pieces"]:
     """One position, or the mean of all, by where the logits have a gradient."""
-    sizes = gradient.detach().norm(dim=2)
+    sizes: Tensor = gradient.detach().norm(dim=2)
     there = sizes > 0
     if bool((there.sum(1) == 1).all()):
         return there.double()
@@ -211,7 +212,7 @@ def attending(model: Any) -> Iterator[None]:
 
 @contextmanager
 def _without_new_hooks(model: nn.Module) -> Iterator[None]:
-    """The library hooks what it is to give, and leaves that in the model: here it goes, and the mark that it is there."""
+    """The library hooks attention to give it, and leaves the hooks in the model: here they go, and the mark of them."""
     before = [(part, set(part._forward_hooks), INSTALLED in vars(part)) for part in model.modules()]
     try:
         yield

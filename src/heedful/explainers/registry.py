@@ -8,9 +8,10 @@ from heedful.explainers.attention import ATTENTION
 from heedful.explainers.explainer import Explainer
 from heedful.explainers.gradients import GRADIENTS
 from heedful.explainers.rankings import RANKINGS
+from heedful.explainers.values import VALUES_EXPLAINERS
 
 EXPLAINERS: Mapping[str, Explainer] = {
-    explainer.name: explainer for explainer in (*ATTENTION, *GRADIENTS, *RANKINGS, *ASKED)
+    explainer.name: explainer for explainer in (*ATTENTION, *VALUES_EXPLAINERS, *GRADIENTS, *RANKINGS, *ASKED)
 }
 
 
