@@ -6,6 +6,7 @@ import sys
 import heedful
 
 NAMES = [
+    "AttentionClassifier",
     "Corpus",
     "Explanation",
     "HeedfulError",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.analysis.permutation import permutation_test
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
+    from heedful.estimator import AttentionClassifier
     from heedful.explainers import explain
     from heedful.explanations import Explanation
     from heedful.models.checkpoint import load_model, save_model
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from heedful.training.loop import fit
 
 _HOMES = {
+    "AttentionClassifier": "heedful.estimator",
     "Corpus": "heedful.text.corpus",
     "Explanation": "heedful.explanations",
     "HeedfulError": "heedful.errors",
@@ -54,9 +56,10 @@ _HOMES = {
     "verify_flip": "heedful.analysis.erasure",
 }
 
-__all__ = ["Corpus", "Explanation", "HeedfulError", "RunSettings", "Store", "Trace", "__version__"]
-__all__ += ["adversarial_attention", "audit", "explain", "faithfulness", "first_flips", "fit", "flow_terms"]
-__all__ += ["load_corpus", "load_model", "minimum_flips", "permutation_test", "save_model", "single_erasure", "subject"]
+__all__ = ["AttentionClassifier", "Corpus", "Explanation", "HeedfulError", "RunSettings", "Store", "Trace"]
+__all__ += ["__version__", "adversarial_attention", "audit", "explain", "faithfulness", "first_flips", "fit"]
+__all__ += ["flow_terms", "load_corpus", "load_model", "minimum_flips", "permutation_test", "save_model"]
+__all__ += ["single_erasure", "subject"]
 __all__ += ["token_scores", "trace", "verify_flip"]
 
 

@@ -47,9 +47,10 @@ def subject(
 ) -> Subject:
     """Whatever classifies texts, as something that can be examined.
 
-    model: a model of heedful's; the folder of a transformers sequence classifier, or the model itself; a torch module
-        from token numbers [texts, tokens] to logits [texts, classes]; a fitted scikit-learn pipeline; or any function
-        from a list of texts to probabilities, [texts, classes] or one number per text for the second of two classes.
+    model: a model of heedful's, or a fitted `heedful.AttentionClassifier`; the folder of a transformers sequence
+        classifier, or the model itself; a torch module from token numbers [texts, tokens] to logits [texts, classes];
+        a fitted scikit-learn pipeline; or any function from a list of texts to probabilities, [texts, classes] or one
+        number per text for the second of two classes.
     tokenizer: of a transformers model its tokenizer; of a torch module a function from a text to a list of (number,
         (start, end)), one for each token.
     name: what it is called in tables; by default what its class is called.
@@ -66,8 +67,8 @@ def subject(
     >>> reading.units.shown, reading.probabilities.tolist()
     (['a', 'good', 'film'], [[0.25, 0.75]])
     """
-    if isinstance(model, Classifier):
-        return ClassifierSubject(name=name or "heedful", model=model)
+    if (own := _own_classifier(model)) is not None:
+        return ClassifierSubject(name=name or "heedful", model=own)
     if isinstance(model, (str, os.PathLike)):
         loaded, own = load_pretrained(Path(model), tokenizer, hub=hub)
         named = name or Path(model).name
@@ -84,6 +85,17 @@ def subject(
         "A subject is a model of heedful's, the folder of a transformers classifier, a torch module, a scikit-learn "
         f"pipeline or a function of texts; got {type(model).__name__}."
     )
+
+
+def _own_classifier(model: Any) -> Classifier | None:
+    """A classifier of heedful's, alone or in a fitted estimator: at the end of a pipeline before which nothing happens,
+    or the best one of a search."""
+    if isinstance(model, nn.Module) or not hasattr(model, "predict_proba"):
+        return model if isinstance(model, Classifier) else None
+    chosen = getattr(model, "best_estimator_", model)
+    *before, last = [step for _, step in getattr(chosen, "steps", [("", chosen)])]
+    found = getattr(last, "model_", None)
+    return found if isinstance(found, Classifier) and all(step in (None, "passthrough") for step in before) else None
 
 
 def _module_subject(

@@ -212,8 +212,20 @@ def _lack(names: Sequence[str], splits: Sequence[str]) -> str:
     return f"The {' and '.join(splits)} {verb} the {'class' if len(names) == 1 else 'classes'} {listed(names)}"
 
 
+def hold_out(texts: Sequence[str], labels: Sequence[int], *, share: float, seed: int) -> NDArray[np.bool_]:
+    """Which rows to keep from training so that its epoch can be chosen by them: about this share of each class."""
+    given = np.array(["train"] * len(texts), dtype=object)
+    wording, rng = np.array(texts, dtype=object), np.random.default_rng(seed)
+    return np.asarray(_hold_out(given, wording, np.array(labels), ["dev"], rng, share) == "dev")
+
+
 def _hold_out(
-    assigned: Objects, texts: Objects, labels: Numbers, splits: Sequence[str], rng: np.random.Generator
+    assigned: Objects,
+    texts: Objects,
+    labels: Numbers,
+    splits: Sequence[str],
+    rng: np.random.Generator,
+    share: float = HELD_OUT_SHARE,
 ) -> Objects:
     """Move a share of each class from train to each of these splits.
 
@@ -225,7 +237,7 @@ def _hold_out(
     able = set(counts.index[counts > len(splits)].tolist())
     for split in splits:
         training = drawn == "train"
-        drawn[training & pd.Index(texts).isin(_choose(texts[training], labels[training], able, rng))] = split
+        drawn[training & pd.Index(texts).isin(_choose(texts[training], labels[training], able, rng, share))] = split
     return drawn
 
 
@@ -235,31 +247,31 @@ def _movable(texts: Objects, labels: Numbers) -> pd.DataFrame:
     return owners[owners["nunique"] == 1].rename(columns={"first": "label", "size": "copies"})
 
 
-def _choose(texts: Objects, labels: Numbers, able: set[int], rng: np.random.Generator) -> list[str]:
+def _choose(texts: Objects, labels: Numbers, able: set[int], rng: np.random.Generator, share: float) -> list[str]:
     """The texts to move: of each class that is able to a share, of the largest one where none is."""
     movable = _movable(texts, labels)
     chosen: list[str] = []
     for label in np.unique(labels):
         own = rng.permutation(movable.index[movable["label"] == label].to_numpy(copy=True))
         if label in able:
-            wanted = HELD_OUT_SHARE * int((labels == label).sum())
-            chosen += own[_fitting(movable["copies"].loc[own].to_numpy(), wanted)].tolist()
+            wanted = share * int((labels == label).sum())
+            chosen += own[_fitting(movable["copies"].loc[own].to_numpy(), wanted, share)].tolist()
     if not able and len(movable):
         largest = movable["label"].value_counts().index[0]
         chosen = [rng.permutation(movable.index[movable["label"] == largest].to_numpy(copy=True))[0]]
     return chosen
 
 
-def _fitting(copies: Numbers, wanted: float) -> list[int]:
+def _fitting(copies: Numbers, wanted: float, share: float) -> list[int]:
     """The places of texts whose copies are about as many rows as wanted; one at least.
 
-    The first tenth of the texts, unless their copies make that wrong. Then texts in their order, those passed over that
-    have too many copies, and one more if it brings the rows nearer.
+    The first texts, the share of them, unless their copies make that wrong. Then texts in their order, those passed
+    over that have too many copies, and one more if it brings the rows nearer.
     """
-    usual = max(1, round(HELD_OUT_SHARE * len(copies)))
+    usual = max(1, min(len(copies) - 1, round(share * len(copies))))
     if abs(copies[:usual].sum() - wanted) <= max(1.0, SLACK * wanted):
         return list(range(usual))
-    most = max(1, int(MOST_TEXTS * len(copies)))
+    most = max(1, min(len(copies) - 1, int(max(MOST_TEXTS, share) * len(copies))))
     taken: list[int] = []
     room = wanted
     for place, rows in enumerate(copies.tolist()):

@@ -1,0 +1,316 @@
+"""Files of explanations: Parquet and JSON lines with one row per text, ERASER's JSON lines, CSV for people.
+
+A row has `scores`, `target` (a class by name, or its number), and what is known of `text`, `units`, `starts`, `ends`
+(lists, one entry per score), `class_names`, `method`, `signed`, and `seconds` and `passes` of the explanation as a
+whole, the same in each of its rows. One file may hold several explanations: `explanation` says which one a row is of;
+without it the method does. Numbers come back to the last bit.
+
+ERASER (DeYoung et al. 2020, the format of its evaluation): `annotation_id`, `rationales` with `docid` and
+`soft_rationale_predictions`, a score for each token between white space, or `hard_rationale_predictions`, spans of
+tokens; `classification`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from heedful.explanations import Explanation, ExplanationError
+from heedful.explanations_of_others import from_inseq
+from heedful.files import replacing, write_table, write_text
+from heedful.folding import fold
+from heedful.notebook import listed, short
+from heedful.subjects import Units
+from heedful.text.tables import writable
+from heedful.text.tokenize import Tokenizer, Vocabulary
+
+Row = Mapping[str, Any]
+
+SCHEMA = pa.schema(
+    {
+        "explanation": pa.int64(),
+        "method": pa.string(),
+        "text": pa.string(),
+        "units": pa.list_(pa.string()),
+        "starts": pa.list_(pa.int64()),
+        "ends": pa.list_(pa.int64()),
+        "scores": pa.list_(pa.float64()),
+        "target": pa.string(),
+        "class_names": pa.list_(pa.string()),
+        "signed": pa.bool_(),
+        "seconds": pa.float64(),
+        "passes": pa.int64(),
+    }
+)
+
+FORMATS = (".parquet", ".jsonl", ".json")
+
+
+def read_explanations(
+    path: Path | str, units: Units | None = None, *, class_names: Sequence[str] | None = None
+) -> list[Explanation]:
+    """The explanations in a file: Parquet, JSON lines (heedful's or ERASER's), or one JSON object.
+
+    units: of a reading of the same texts in the same order, into which the pieces are folded (`heedful.folding.fold`).
+        ERASER's files hold no texts, so that theirs can only be folded into the units of a reading that knows them.
+    class_names: of the model, in their order; what the file calls by name gets their numbers.
+
+    A JSON object holds the arguments of `Explanation.of_lists`, {"scores": [[…], …], "targets": […], "class_names":
+    […], "method": …, "units": […]}; or it is an output of Inseq, of which class_names are needed: what was generated
+    for each text names the class.
+    """
+    place = Path(path)
+    if place.suffix not in FORMATS:
+        raise ExplanationError(f"Explanations are read from {', '.join(FORMATS)}, not from '{place.name}'.")
+    if not place.is_file():
+        raise ExplanationError(f"There is no file '{place}'.")
+    if place.suffix == ".json":
+        found = [_of_object(_parsed(place.read_bytes(), place.name), class_names)]
+    else:
+        rows = _parquet_rows(place) if place.suffix == ".parquet" else _lines(place)
+        found = _of_eraser(rows, units, class_names) if "rationales" in rows[0] else _of_rows(rows, class_names)
+    return found if units is None else [fold(one, units) for one in found]
+
+
+def write_explanations(path: Path | str, explanations: Sequence[Explanation]) -> None:
+    """Write explanations as .parquet or .jsonl, to be read again, or as .csv for people, with one row per unit."""
+    place = Path(path)
+    if not explanations:
+        raise ExplanationError("There is no explanation to write; give a list with one at least.")
+    if place.suffix == ".csv":
+        write_table(place, pd.concat([_frame(one) for one in explanations], ignore_index=True))
+    elif place.suffix == ".jsonl":
+        write_text(place, "".join(json.dumps(row) + "\n" for row in _rows(explanations)))
+    elif place.suffix == ".parquet":
+        with replacing(place) as temporary:
+            pq.write_table(pa.Table.from_pylist(list(_rows(explanations)), SCHEMA), temporary, compression="zstd")
+    else:
+        raise ExplanationError(f"Explanations are written as .parquet, .jsonl or .csv, not as '{place.name}'.")
+
+
+def write_eraser(path: Path | str, explanation: Explanation, ids: Sequence[str] | None = None) -> None:
+    """Write one explanation as ERASER's JSON lines, a soft score for each token between white space.
+
+    Units are folded into these tokens where the texts are known; otherwise they are the tokens.
+    ids: what each text is called; None: its number.
+    """
+    names = [str(number) for number in range(len(explanation))] if ids is None else list(ids)
+    if len(names) != len(explanation):
+        raise ExplanationError(f"There are {len(explanation)} texts and {len(names)} ids; one for each is needed.")
+    told = explanation if explanation.texts is None else fold(explanation, _between_spaces(explanation.texts))
+    rows = [
+        {
+            "annotation_id": name,
+            "rationales": [
+                {"docid": name, "hard_rationale_predictions": [], "soft_rationale_predictions": row["scores"]}
+            ],
+            "classification": row["target"],
+        }
+        for name, row in zip(names, _rows([told]), strict=True)
+    ]
+    write_text(Path(path), "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _between_spaces(texts: Sequence[str]) -> Units:
+    """The tokens of ERASER: what stands between white space."""
+    found = Tokenizer(mode="whitespace", lowercase=False).encode(list(texts), Vocabulary.of(()))
+    return Units(offsets=found.offsets, texts=texts, spans=found.spans.long())
+
+
+def _frame(explanation: Explanation) -> pd.DataFrame:
+    spans = [(None, None)] * len(explanation.scores) if explanation.spans is None else explanation.spans.tolist()
+    places = pd.DataFrame({"start": [start for start, _ in spans], "end": [end for _, end in spans]})
+    table = pd.concat([explanation.to_frame(), places], axis=1)
+    table.insert(0, "method", explanation.method)
+    return table
+
+
+def _rows(explanations: Sequence[Explanation]) -> Iterator[dict[str, Any]]:
+    """One row per text."""
+    for number, one in enumerate(explanations):
+        known = one.names is not None or (one.texts is not None and one.spans is not None)
+        units = [writable(unit) for unit in one.shown] if known else None
+        starts, ends = (None, None) if one.spans is None else one.spans.T.tolist()
+        flat = {"units": units, "starts": starts, "ends": ends, "scores": one.scores.tolist()}
+        for row, (begin, end) in enumerate(pairwise(one.offsets.tolist())):
+            yield {
+                "explanation": number,
+                "method": one.method,
+                "text": None if one.texts is None else writable(one.texts[row]),
+                **{name: None if values is None else values[begin:end] for name, values in flat.items()},
+                "target": one.class_names[int(one.targets[row])],
+                "class_names": list(one.class_names),
+                "signed": one.signed,
+                "seconds": one.seconds,
+                "passes": one.passes,
+            }
+
+
+def _parquet_rows(path: Path) -> list[Row]:
+    try:
+        rows: list[Row] = pq.read_table(path).to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise ExplanationError(f"'{path.name}' is not a readable Parquet file: {str(error).rstrip('.')}.") from error
+    return _checked_rows(rows, path)
+
+
+def _lines(path: Path) -> list[Row]:
+    lines = path.read_bytes().splitlines()
+    rows = [_parsed(line, f"line {number} of {path.name}") for number, line in enumerate(lines, 1) if line.strip()]
+    return _checked_rows(rows, path)
+
+
+def _parsed(text: bytes, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ExplanationError(f"{where} is not JSON: {error}.") from error
+
+
+def _checked_rows(rows: Sequence[Any], path: Path) -> list[Row]:
+    if not rows:
+        raise ExplanationError(f"'{path.name}' holds no explanation: there are no rows.")
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping) or not ("rationales" in row or {"scores", "target"} <= row.keys()):
+            held = listed(list(row)) if isinstance(row, Mapping) else short(repr(row))
+            raise ExplanationError(
+                f"Row {number} of '{path.name}' (the first is 0) must have scores and target, or rationales as ERASER "
+                f"has them; it has {held}."
+            )
+    return list(rows)
+
+
+def _of_rows(rows: Sequence[Row], class_names: Sequence[str] | None) -> list[Explanation]:
+    """The explanations of the rows, each with its own."""
+    parts: dict[Any, list[Row]] = {}
+    for row in rows:
+        parts.setdefault((row.get("explanation"), row.get("method")), []).append(row)
+    return [_of_part(own, class_names) for own in parts.values()]
+
+
+def _of_part(rows: Sequence[Row], class_names: Sequence[str] | None) -> Explanation:
+    first, targets = rows[0], [row["target"] for row in rows]
+    if own := first.get("class_names"):
+        targets = [own[_number(target, own)] for target in targets]
+    names = class_names or own or _named(targets)
+    texts, units = _all(rows, "text"), _all(rows, "units")
+    starts, ends = _all(rows, "starts"), _all(rows, "ends")
+    spans = None if starts is None or ends is None else list(map(_spans, starts, ends))
+    if units is not None and texts is not None and spans is not None and _shows(units, texts, spans):
+        units = None
+    return Explanation.of_lists(
+        [list(row["scores"]) for row in rows],
+        targets=[_number(target, names) for target in targets],
+        class_names=list(map(str, names)),
+        method=str(first.get("method") or "unnamed"),
+        units=units,
+        texts=texts,
+        spans=spans,
+        **{name: first.get(name) for name in ("signed", "seconds", "passes")},
+    )
+
+
+def _all(rows: Sequence[Row], name: str) -> list[Any] | None:
+    """A column that every row has; None where none has it."""
+    values = [row.get(name) for row in rows]
+    lacking = next((number for number, value in enumerate(values) if value is None), None)
+    if lacking is not None and any(value is not None for value in values):
+        raise ExplanationError(
+            f"{name} must be known of all texts of an explanation or of none; text {lacking} has none."
+        )
+    return None if lacking is not None else values
+
+
+def _spans(starts: Sequence[int], ends: Sequence[int]) -> list[tuple[int, int]]:
+    if len(starts) != len(ends):
+        raise ExplanationError(f"starts and ends are one of each per unit; there are {len(starts)} and {len(ends)}.")
+    return [(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
+
+
+def _shows(units: Sequence[Sequence[str]], texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> bool:
+    """Whether the units are what the texts have in these places."""
+    return all(
+        list(own) == [text[start:end] for start, end in places]
+        for own, text, places in zip(units, texts, spans, strict=True)
+    )
+
+
+def _named(targets: Sequence[Any]) -> list[str]:
+    """The classes of which nobody says how many there are: those that are targets."""
+    if all(isinstance(target, str) for target in targets):
+        return sorted(set(targets))
+    return [str(number) for number in range(max(2, 1 + max(int(target) for target in targets)))]
+
+
+def _number(target: Any, names: Sequence[str]) -> int:
+    if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(names):
+        return target
+    if str(target) in names:
+        return list(names).index(str(target))
+    raise ExplanationError(f"A target is one of the classes {listed(names)}, or its number; got {short(repr(target))}.")
+
+
+def _of_object(found: Any, class_names: Sequence[str] | None) -> Explanation:
+    """One JSON object: an output of Inseq, or the arguments of `Explanation.of_lists`."""
+    if not isinstance(found, Mapping):
+        raise ExplanationError('A .json file holds one object, {"scores": [[…], …], "targets": […], …}.')
+    if "sequence_attributions" in found.get("attributes", found):
+        if class_names is None:
+            raise ExplanationError("An output of Inseq does not tell the classes: give class_names, in their order.")
+        told = found.get("attributes", found).get("info", {}).get("generated_texts", [])
+        return from_inseq(found, targets=[str(name).strip() for name in told], class_names=class_names)
+    names = class_names or found.get("class_names") or _named(found.get("targets") or [])
+    try:
+        about = {**found, "class_names": names, "targets": [_number(target, names) for target in found["targets"]]}
+        return Explanation.of_lists(**{"method": "unnamed", **about})
+    except (TypeError, KeyError) as error:
+        raise ExplanationError(f"The object must hold scores, targets, class_names and method: {error}.") from error
+
+
+def _of_eraser(rows: Sequence[Row], units: Units | None, class_names: Sequence[str] | None) -> list[Explanation]:
+    """The soft scores, or else the spans, of tokens between white space; in their texts where these are known."""
+    texts = None if units is None else units.texts
+    if texts is not None and len(texts) != len(rows):
+        raise ExplanationError(f"ERASER's file is of {len(rows)} texts, the reading of {len(texts)}.")
+    known = None if texts is None else _between_spaces(texts)
+    lengths = [None] * len(rows) if known is None else known.lengths.tolist()
+    labels = [row.get("classification") for row in rows]
+    if None in labels:
+        raise ExplanationError(
+            f"Row {labels.index(None)} has no classification: which class is explained must be known."
+        )
+    names = class_names or sorted({str(name) for row in rows for name in _classes_of(row)})
+    found = Explanation.of_lists(
+        [_rationale(row, number, length) for number, (row, length) in enumerate(zip(rows, lengths, strict=True))],
+        targets=[_number(label, names) for label in labels],
+        class_names=list(map(str, names)),
+        method="eraser",
+    )
+    return [found if known is None else fold(found, known)]
+
+
+def _classes_of(row: Row) -> list[Any]:
+    return [row["classification"], *(row.get("classification_scores") or {})]
+
+
+def _rationale(row: Row, number: int, length: int | None) -> list[float]:
+    """A score for each token of the one document of a row."""
+    told = row["rationales"]
+    if not isinstance(told, Sequence) or len(told) != 1:
+        raise ExplanationError(f"Row {number} must have the rationale of one document; it has {len(told)}.")
+    soft = told[0].get("soft_rationale_predictions")
+    if soft is not None and (length is None or len(soft) == length):
+        return list(soft)
+    if soft is not None:
+        raise ExplanationError(
+            f"Row {number} has {len(soft)} scores; its text has {length} tokens between white space."
+        )
+    if length is None:
+        raise ExplanationError(f"Row {number} has spans and no scores: how long its text is, only a reading tells.")
+    spans = [(one["start_token"], one["end_token"]) for one in told[0].get("hard_rationale_predictions") or []]
+    return [float(any(start <= token < end for start, end in spans)) for token in range(length)]
