@@ -1,10 +1,11 @@
 """The audit: train on your data, look at what is attended to and what is used, and say whether the two agree."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import pandas as pd
 from jaxtyping import Float
@@ -32,6 +33,7 @@ from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
 from heedful.studies.attack import KINDS, AttackedAttention, example_row, replaced_weights
 from heedful.studies.examine import ErasedAttention, Examination, examine
+from heedful.studies.foreign import TEXTS, ForeignAudit, audit_foreign
 from heedful.studies.one_attention import claimed_groups, one_attention
 from heedful.studies.wording import (
     accuracy_words,
@@ -163,6 +165,7 @@ class Audit:
         return payload(self.page)
 
 
+@overload
 def audit(
     source: RunSettings | Corpus | Source | None = None,
     store: Store | Path | str | None = None,
@@ -175,15 +178,55 @@ def audit(
     advice: bool | None = None,
     workers: int | None = 1,
     watch: Callable[[SweepEvent], None] | None = None,
-) -> Audit:
+) -> Audit: ...
+@overload
+def audit(
+    source: RunSettings | Corpus | Source | None = None,
+    store: Store | Path | str | None = None,
+    *,
+    model: object,
+    settings: RunSettings | None = None,
+    out: Path | None = None,
+    corpus: Corpus | None = None,
+    watch: Callable[[SweepEvent], None] | None = None,
+    texts: int = TEXTS,
+    by: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    how: str | None = None,
+    truncate: bool = False,
+) -> ForeignAudit: ...
+def audit(
+    source: RunSettings | Corpus | Source | None = None,
+    store: Store | Path | str | None = None,
+    *,
+    model: object = None,
+    settings: RunSettings | None = None,
+    out: Path | None = None,
+    corpus: Corpus | None = None,
+    observers: Sequence[Observer] = (),
+    fresh: bool = False,
+    advice: bool | None = None,
+    workers: int | None = 1,
+    watch: Callable[[SweepEvent], None] | None = None,
+    texts: int = TEXTS,
+    by: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    how: str | None = None,
+    truncate: bool = False,
+) -> Audit | ForeignAudit:
     """Can attention be trusted as an explanation here? Train (or find the run), examine, try other λ, write a report.
+
+    With a model of your own nothing is trained: it is examined as it is, on the test texts of the data.
 
     source: the data: a corpus of `load_corpus`, or what that reads (a name, the path of a file, a data frame, a tuple
         of texts and labels); or `RunSettings` that name them. None: what the settings name
+    model: one's own: a subject (`heedful.subject`), the folder of a transformer, a run of heedful's, or any other model
+        that `heedful.subject` takes; None trains one. Its classes are matched with the labels by name, or else by order
     store: where runs are kept, a `Store` or the path of a folder: a finished run is never computed twice; None: as on
         the command line the folder `runs`, or the one that HEEDFUL_STORE names
     settings: which model, how trained, and how a file is read; None: the defaults of `RunSettings`
-    out: where report, tables and figures go; None: into the run
+    out: where report, tables and figures go; None: into the run; of a model of one's own, into the folder `audits` of
+        the store
     corpus: the data of settings that come first, where they are at hand; None: read as `settings.data` says
     observers: functions that are told of every step and epoch
     fresh: compute the audited run again (not those that try other λ); False: take it if it is there
@@ -191,7 +234,14 @@ def audit(
         is a large one (tokens × epochs × numbers per token; never the clock). Where all those runs are in the store
         they are shown in any case: that trains nothing
     workers: processes that try other λ, on data that settings or a path name; 1: here, None: as many as there are cores
-    watch: a function that is told how those trainings get on
+    watch: a function that is told how those trainings get on, or the examination of a model of one's own
+
+    Of a model of one's own:
+    texts: so many test texts are explained, drawn by the seed of the settings; ten times as many are read
+    by: names of explainers (`heedful explainers list`); None: the usual ones that can be had
+    metrics: names of metrics (docs/metrics.md); None: all that can be measured
+    how: how units are taken away: attention, delete or mask; None: as is usual for the model
+    truncate: whether of texts that are too long for a transformer only the beginning is read; False refuses them
 
     The `Audit` has `answer` (headline, questions, uses), `verdicts`, `report` (a path), `summary()` as plain data.
 
@@ -212,10 +262,28 @@ def audit(
     """
     settings, data = _request(source, settings, corpus)
     store = store if isinstance(store, Store) else Store(store) if store is not None else usual_store()
+    if model is not None:
+        return audit_foreign(
+            data,
+            model,
+            lambda subject: out or store.root / "audits" / _slug(subject.name, data.name),
+            texts=texts,
+            by=by,
+            metrics=metrics,
+            how=how,
+            truncate=truncate,
+            seed=settings.training.seed,
+            watch=watch,
+        )
     workers = workers if source is None or isinstance(source, (RunSettings, str, os.PathLike)) else 1
     audited = run(settings, store, corpus=data, observers=observers, fresh=fresh)
     advised = advise(audited, data, store, wanted=advice, workers=workers, observers=observers, watch=watch)
     return _report(audited, data, advised, out or audited.path)
+
+
+def _slug(*names: str) -> str:
+    """Names as the name of a folder."""
+    return "_".join(re.sub(r"[^\w.-]+", "-", name).strip("-.") for name in names)
 
 
 def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit:

@@ -27,10 +27,11 @@ from heedful.subjects import Reading
 ATTENTION, CHANCE, AREA = "attention", "random", "aopc"
 
 USUAL = (
-    "attention", "attention_layers", "rollout", "attention_gradient", "attention_gradient_rollout", "input_gradient",
-    "integrated_gradients", "gradient", "product", "polarity", "margin", "leave_one_out", "occlusion", "kernel_shap",
-    "random",
-)  # fmt: skip
+    *("attention", "attention_layers", "rollout", "attention_gradient", "attention_gradient_rollout"),
+    *("norms", "value_zeroing", "input_gradient", "integrated_gradients"),
+    *("gradient", "product", "polarity", "margin"),
+    *("leave_one_out", "occlusion", "kernel_shap", "random"),
+)
 """What is compared where nothing else is asked for, as far as it can be had; the others cost most or say least."""
 
 CHOOSING = tuple(name for name in TRUSTED_METRICS if name not in {"tau_loo", "naopc"})
@@ -147,8 +148,9 @@ class Compared:
     def _unmeasured(self) -> Iterator[str]:
         """Which metrics have no value, and why."""
         empty = self.measured.table[self.measured.table["value"].isna()]
-        for remark, rows in empty.groupby("remark", sort=False):
-            yield f"{', '.join(rows['metric'].unique())}: {remark or 'no text has a value'}."
+        for remark in empty["remark"].unique().tolist():
+            names = ", ".join(empty.loc[empty["remark"] == remark, "metric"].unique())
+            yield f"{names}: {remark or 'no text has a value'}."
 
 
 NOTE = (

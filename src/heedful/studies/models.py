@@ -1,4 +1,4 @@
-"""Models that are not trained here: what is meant by a model, whose classes its answers are, and which texts it reads."""
+"""Models that are not trained here: what is meant by one, whose classes its answers are, and which texts it reads."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -57,7 +57,8 @@ class Stages:
             self.watch(Measuring(what=self.what, done=done, total=total))
 
     def told(self, done: int, total: int, name: str) -> None:
-        """One of several is there."""
+        """So many of several are there, this one the last."""
+        self.what = f"explaining ({name} is there)"
         self(done, total)
 
     def watched(self, model: Subject) -> Subject:

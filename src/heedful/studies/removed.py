@@ -7,6 +7,7 @@ smallest that was found, an upper bound.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from heedful.analysis.smallest import SmallSets, flips_of_orders, single_removals, smallest_found
@@ -62,15 +63,24 @@ class Removed:
 
 
 def remove_units(
-    reading: Reading, explanations: Sequence[Explanation], *, how: str, seed: int = 0, learned: bool = True
+    reading: Reading,
+    explanations: Sequence[Explanation],
+    *,
+    how: str,
+    search: Sequence[Explanation] = (),
+    seed: int = 0,
+    learned: bool = True,
 ) -> Removed:
-    """Take the units of every text away along each explanation, search for the smallest sets, and judge attention."""
+    """Take the units of every text away along each explanation, search for the smallest sets, and judge attention.
+
+    search: explanations along which the search begins too.
+    """
     by_name = {one.method: one for one in explanations}
     attention = by_name.get(ATTENTION)
-    sets = smallest_found(reading, [one.order for one in explanations], how=how)
+    sets = smallest_found(reading, [one.order for one in (*explanations, *search)], how=how)
     weights = shares(by_name[ATTENTION if attention else explanations[0].method].scores, reading.units)
     flips = flips_of_orders(reading, by_name, sets, weights, how=how, seed=seed)
-    tables = {"flips": flips, "smallest": _sets_table(reading, sets)}
+    tables = {"flips": flips, "smallest": _sets_table(sets)}
     resting, decisions = summarise(flips), pd.DataFrame()
     if attention is not None:
         tables["single"] = single_removals(reading, attention, how=how, seed=seed)
@@ -86,7 +96,7 @@ def remove_units(
     )
 
 
-def _sets_table(reading: Reading, sets: SmallSets) -> pd.DataFrame:
+def _sets_table(sets: SmallSets) -> pd.DataFrame:
     """One row per text: how many units, how many of them flip its decision, which, and whether that is proven."""
     marks = sets.gone.split(sets.lengths.tolist())
     found = sets.found.numpy()
@@ -94,11 +104,11 @@ def _sets_table(reading: Reading, sets: SmallSets) -> pd.DataFrame:
         {
             "instance": range(len(found)),
             "units": sets.lengths.numpy(),
-            "erased": pd.array(sets.erased.where(sets.found, 0).numpy(), dtype="Int64").copy(),
+            "erased": pd.arrays.IntegerArray(np.where(found, sets.erased.numpy(), 0), ~found),
             "positions": [own.nonzero().squeeze(1).tolist() for own in marks],
             "proven": sets.proven.numpy(),
         }
-    ).assign(erased=lambda table: table["erased"].mask(~found))
+    )
 
 
 def _words(resting: pd.DataFrame, sets: SmallSets, by: str) -> str:
