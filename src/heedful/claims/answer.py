@@ -234,7 +234,9 @@ def _joined(names: Sequence[str], known: Known) -> str:
         return "Nothing was measured that would tell."
     words = {**_SAID, **({} if SCORES in names else {TEXTS: _ALONE})}
     said = [words[name].get(known[name], f"whether {words[name]['yes']} is not shown") for name in names]
-    return sentence((" and " if len({known[name] for name in names}) == 1 else ", but ").join(said) + ".")
+    alike = len({known[name] for name in names}) == 1
+    between = " and " if alike else ", but " if len(said) == 2 else "; "
+    return sentence(between.join(said) + ".")
 
 
 _UNSOUND: Mapping[Decision, str] = {

@@ -306,7 +306,8 @@ class Parts:
         if self.answer is not None:
             return self.answer.headline
         choice = self.compared.choice
-        return f"There is no attention to judge: {self.asked.why_no_attention} {choice.words if choice else ''}".strip()
+        said = f"There is no attention to judge; {self.asked.why_no_attention}"
+        return f"{said} {choice.words}" if choice else said
 
 
 def _on_words(asked: Asked, words: Words) -> list[Verdict]:
@@ -379,7 +380,8 @@ def _words_section(parts: Parts) -> Section:
     """What words get and do."""
     table, corpus = parts.words.table, parts.asked.corpus
     naming = class_naming(corpus.class_names)
-    tables = [_strong_table(place, name, rows) for place, (name, rows) in enumerate(_strongest(table, corpus).items())]
+    strongest = {name: rows for name, rows in _strongest(table, corpus).items() if len(rows)}
+    tables = [_strong_table(place, name, rows) for place, (name, rows) in enumerate(strongest.items())]
     pictures = []
     if "lift" in table:
         tables.append(_attended_table(table))
