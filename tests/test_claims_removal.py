@@ -45,7 +45,7 @@ def chosen(values: list[float]) -> pd.DataFrame:
 
 CASES: dict[str, tuple[str, pd.DataFrame, pd.DataFrame, pd.DataFrame]] = {
     "D1": ("words", words(60, 1), words(10, 50), words(30, 7)),
-    "D2": ("words", attended(3, 1), attended(1, 3), attended(1.05, 1)),
+    "D2": ("words", attended(3, 1), attended(1, 3), attended(1.06, 1)),
     "D3": ("flips", flips([5] * 80, [0.95] * 80), flips([5] * 80, [0.3] * 80), flips([5] * 80, [0.5, 1.0] * 40)),
     "D4": ("flips", flips([7] * 80, [0.5] * 80), flips([2] * 80, [0.5] * 80), flips([7, 2] * 40, [0.5] * 80)),
     "D5": ("chosen", chosen([0.3] * 100), chosen([-0.3] * 100), chosen([0.3, -0.3] * 50)),

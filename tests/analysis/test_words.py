@@ -11,7 +11,7 @@ from heedful.subjects import DELETE, Units
 from heedful.text.corpus import Corpus
 
 EFFECTS = {"superb": 2.0, "lovely": 1.0, "awful": -2.0, "dreary": -1.0}
-PLAIN = "one two three four five six seven eight".split()
+PLAIN = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 
 
 def log_odds(text: str) -> float:

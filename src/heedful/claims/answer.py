@@ -257,9 +257,8 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
         "not shown": "whether they get more of the attention on unseen text is not shown",
     },
     EFFECTS: {
-        "yes": "the words whose removal moves the output most get more attention than others that are as frequent",
-        "no": "the words whose removal moves the output most do not get more attention than others that are as "
-        "frequent",
+        "yes": "the words whose removal moves the output most get more attention than those that hardly move it",
+        "no": "the words whose removal moves the output most do not get more attention than those that hardly move it",
     },
     CHANCE: {
         "yes": "the most attended units hold more of what decides than random ones",

@@ -17,8 +17,8 @@ from heedful.claims.erasure import MAJORITY
 from heedful.claims.erasure_numbers import lead_taken, wins
 from heedful.claims.scores import ALL_RIGHT, RIGHT, SMALLEST_LIFT
 
-DECISIVE = 0.25
-"""The words that move the output most: this share of those that can be compared."""
+DECISIVE, IDLE = 0.25, 0.5
+"""The words that move the output most and least: these shares of those that can be compared; the rest is neither."""
 
 GUIDE = "leave_one_out"
 """The order by what goes with each unit alone."""
@@ -33,15 +33,16 @@ def sign_share(words: pd.DataFrame) -> Estimate:
 
 def attended_where_it_matters(words: pd.DataFrame) -> Estimate:
     """AUC of attention over an even share, in one half of the texts, of the words with the largest effects in the other
-    half, against the others, within strata of frequency."""
+    half, against those with the smallest, within strata of frequency."""
     rows = words.dropna(subset=["lift_apart", "effect_apart"])
     if not len(rows):
         return too_few(0, 0)
     ranks = rows["effect_apart"].rank(method="first", ascending=False)
     strong = (ranks <= np.ceil(DECISIVE * len(rows))).to_numpy()
+    weak = (ranks > len(rows) - np.floor(IDLE * len(rows))).to_numpy()
     lifts = np.log(rows["lift_apart"].clip(lower=SMALLEST_LIFT)).to_numpy(np.float64)
     often = rows["occurrences"].to_numpy(np.float64)
-    return matched_area(lifts[strong], lifts[~strong], (often[strong], often[~strong]))
+    return matched_area(lifts[strong], lifts[weak], (often[strong], often[weak]))
 
 
 def better_by(table: pd.DataFrame) -> Estimate:
@@ -71,17 +72,20 @@ CLAIMS = named(
     ),
     D2=Claim(
         table="words",
-        statement="At equal frequency, the words whose removal moves the output most get more attention than others.",
+        statement="At equal frequency, the words whose removal moves the output most get more attention than words "
+        "that hardly move it.",
         statistic="AUC of mean attention over an even share (α · n), the quarter of the words with the largest effects "
-        "against the others, within strata of frequency; attention and effects are of different texts",
+        "against the half with the smallest, within strata of frequency; attention and effects are of different texts",
         threshold=0.7,
         estimate=attended_where_it_matters,
-        found="a word of the quarter that moves the output most gets more of an even share of attention than another "
-        "word of about the same frequency in {only}{:.1%} of all pairs",
+        found="a word of the quarter that moves the output most gets more of an even share of attention than one of "
+        "the half that moves it least, about as frequent, in {only}{:.1%} of all pairs",
         yes="Attention goes to the words that move the output: {found}.",
         no="Attention does not go to the words that move the output: {found} (50 % is chance).",
-        silence=_FEW_WORDS.format("move the output most, and as many others, seen several times in the test texts"),
-        sides=("words that move the output most", "other words"),
+        silence=_FEW_WORDS.format(
+            "move the output most, and as many that hardly do, seen several times in the test texts"
+        ),
+        sides=("words that move the output most", "words that hardly do"),
         least=FEWEST,
     ),
     D3=Claim(

@@ -22,7 +22,7 @@ from heedful.explanations import Explanation
 from heedful.notebook import counted
 from heedful.report.page import Page, PageTable, Section
 from heedful.studies.compare import CHANCE, Compared, compare
-from heedful.studies.models import Stages, drawn_rows, match_classes, test_texts
+from heedful.studies.models import Stages, drawn_rows, drawn_texts, match_classes
 from heedful.studies.rationales import Marked, marks_of
 from heedful.subjects import Reading, Subject
 from heedful.sweep.loop import SweepEvent
@@ -67,7 +67,7 @@ def measure_subject(
     """
     stages = Stages(watch)
     model = stages.watched(model)
-    drawn, said = test_texts(corpus, wanted.texts, wanted.seed)
+    drawn, said = drawn_texts(corpus, wanted.texts, wanted.seed)
     said = [*corpus.notices, *match_classes(corpus.class_names, model.class_names, model.name).notices, *said]
     explained = _texts_of(wanted.files, model)
     if explained is not None:

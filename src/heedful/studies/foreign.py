@@ -36,7 +36,7 @@ from heedful.report.strips import Example, Shading, make_shaded
 from heedful.report.terminal import printable
 from heedful.studies.compare import ATTENTION, Compared, compare
 from heedful.studies.examine import ON_REMOVED_WORDS, ON_WORDS, Examination, chance_words, examine
-from heedful.studies.models import Classes, Stages, Texts, drawn_rows, match_classes, subject_of, test_texts
+from heedful.studies.models import Classes, Stages, Texts, drawn_rows, drawn_texts, match_classes, subject_of
 from heedful.studies.removed import Removed, remove_units
 from heedful.studies.wording import accuracy_words, class_naming, left_out_classes, strongest_tokens
 from heedful.subjects import DELETE, Reading, Subject, check_way
@@ -189,7 +189,7 @@ def audit_foreign(
 def ask(corpus: Corpus, model: Subject, *, texts: int, how: str | None, seed: int) -> Asked:
     """Let the model read the test texts; classes that do not fit, and answers that are none, are refused here."""
     classes = match_classes(corpus.class_names, model.class_names, model.name)
-    test, said = test_texts(corpus, MORE_TEXTS * texts, seed)
+    test, said = drawn_texts(corpus, MORE_TEXTS * texts, seed)
     reading = model.read(test.texts)
     way = how or reading.ways[0]
     check_way(way, reading)

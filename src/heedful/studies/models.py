@@ -126,7 +126,7 @@ class Texts:
         return Texts(texts=[self.texts[row] for row in rows.tolist()], labels=self.labels[rows])
 
 
-def test_texts(corpus: Corpus, most: int, seed: int) -> tuple[Texts, list[str]]:
+def drawn_texts(corpus: Corpus, most: int, seed: int) -> tuple[Texts, list[str]]:
     """At most so many test texts, and what must be said of those that are not among them."""
     if most < 1:
         raise DataError(f"One test text or more must be read; {most} were asked for.")
