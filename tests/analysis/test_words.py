@@ -71,7 +71,7 @@ def test_the_classes_of_the_model_may_stand_in_another_order(corpus: Corpus) -> 
     texts = [text for text in corpus.train.texts if "superb" in text][:10]
     turned = heedful.subject(lambda texts: [[p, 1 - p] for p in finds(texts)]).read(texts)
     found = measure_words(turned, corpus, classes=torch.tensor([1, 0]), how=DELETE, most=100).table
-    assert found.set_index("token").loc["superb", "polarity"] > 0.3
+    assert found.loc[found["token"] == "superb", "polarity"].min() > 0.3
     assert "lift" not in found
 
 

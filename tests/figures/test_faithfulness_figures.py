@@ -47,7 +47,7 @@ def test_the_grid_shows_every_number_arrows_and_grey_cells() -> None:
     assert {"0.20", "0.60", "0.55", "1.50", "–", "120"} <= set(shown)
     assert [label.get_text() for label in axis.get_yticklabels()] == ["aopc ↑", "entropy"]
     assert [label.get_text() for label in axis.get_xticklabels()] == ["attention", "leave one out", "random"]
-    colours = [to_hex(part.get_facecolor()[0]) for part in axis.collections]
+    colours = [to_hex(tuple(np.asarray(part.get_facecolor())[0].tolist())) for part in axis.collections]
     assert colours[:2] == ["#ffffff", "#0072b2"]
     assert set(colours[3:]) == {"#f2f2f2"}
     assert len(axis.lines) == 2, "a dot for each that cannot be told from the best"

@@ -21,7 +21,7 @@ from heedful.explanation_files import read_explanations
 from heedful.explanations import Explanation
 from heedful.notebook import counted
 from heedful.report.page import Page, PageTable, Section
-from heedful.studies.compare import CHANCE, Compared, compare
+from heedful.studies.compare import Compared, compare
 from heedful.studies.models import Stages, drawn_rows, drawn_texts, match_classes
 from heedful.studies.rationales import Marked, marks_of
 from heedful.subjects import Reading, Subject
@@ -129,13 +129,15 @@ def watch_metrics(
     worlds: Mapping[str, World] | None = None,
     *,
     metrics: Sequence[str] | None = None,
+    by: Sequence[str] | None = None,
     texts: int = 200,
     seed: int = 0,
     watch: Watch | None = None,
 ) -> Page:
     """Which metrics know the truth where it is planted, and which explainers do best by those that do.
 
-    worlds: one's own planted corpora by name (`marked_world`); None plants four.
+    worlds: one's own planted corpora by name (`marked_world`); None plants four. by: names of explainers; None takes
+    all that every world can have.
     """
     stages = Stages(watch)
     stages.begin("watching the metrics")
@@ -143,7 +145,7 @@ def watch_metrics(
     found = diagnosticity(planted, metrics, seed=seed)
     passed = [name for name, rows in _permuted(found).groupby("metric", sort=False) if (rows["verdict"] == TRUST).all()]
     stages.begin("watching the explainers")
-    explained = explainers_on(planted, [str(name) for name in passed], seed=seed)
+    explained = explainers_on(planted, [str(name) for name in passed], by=by, seed=seed)
     none = "No metric may be trusted here."
     headline = (
         f"{counted(len(passed), 'metric')} may be trusted here: {', '.join(map(str, passed))}." if passed else none
@@ -198,10 +200,12 @@ def _rounded(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def explainers_on(worlds: Mapping[str, World], metrics: Sequence[str], *, seed: int = 0) -> pd.DataFrame:
+def explainers_on(
+    worlds: Mapping[str, World], metrics: Sequence[str], *, by: Sequence[str] | None = None, seed: int = 0
+) -> pd.DataFrame:
     """One row per explainer that every world has: mean rank, means by these metrics, and τ with the truth."""
-    names = [name for name in possible(next(iter(worlds.values())).reading) if name != CHANCE] + [CHANCE]
-    shared = [name for name in names if all(name in possible(world.reading) for world in worlds.values())]
+    at_hand = [possible(world.reading) for world in worlds.values()]
+    shared = by or [name for name in at_hand[0] if all(name in names for names in at_hand)]
     parts = [_of_world(world, shared, metrics, seed) for world in worlds.values()]
     means = pd.concat(parts).groupby(level=0, sort=False).mean()
     signed = {name: means[name] * (1 if find_metric(name).direction == LOWER else -1) for name in metrics}
