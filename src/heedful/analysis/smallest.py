@@ -1,10 +1,11 @@
 """Small sets of units whose removal flips the decision of any reading: searched, made irreducible, proven where it can.
 
 Of a trace the smallest set is known exactly (`heedful.analysis.erasure.minimum_flips`). Any other model can only be
-asked. The search begins with the shortest prefix of some orders of the units that flips the decision, puts each unit of
-it back that is not needed, and then asks about all smaller sets where these are few: what is found is an upper bound,
-and **proven** smallest where every smaller set was asked about and none flips. `irreducible` means here that putting
-back any one unit undoes the flip.
+asked. The search begins with the shortest prefix of some orders of the units that flips the decision; where that is
+long it takes away, step by step, the unit that costs most beside those that are gone; it puts back each unit that is
+not needed, and then asks about all smaller sets where these are few. What is found is an upper bound, and **proven**
+smallest where every smaller set was asked about and none flips. `irreducible` means here that putting back any one unit
+undoes the flip.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,9 @@ from heedful.traces import Ragged
 
 MOST_SETS = 250
 """So many sets of units of a text are asked about at most to prove that no smaller one flips its decision."""
+
+SMALL, STEPS = 3, 8
+"""Where a set has more units than the first, it is looked for step by step, at most so many steps."""
 
 RANDOM, MINIMUM = "random", "minimum"
 
@@ -84,6 +88,29 @@ class Search:
         sizes = prefix_flips(self.reading, order, self.how)
         rows = (sizes < self.erased).nonzero().squeeze(1)
         self.take(rows, first_units(self.units, order, sizes)[self.units.of_rows(rows)])
+
+    def step_by_step(self) -> None:
+        """Take away the unit that costs the lead most beside those that are gone, where what is known is large."""
+        gone = torch.zeros_like(self.gone)
+        rows = ((self.erased > SMALL) & (self.units.lengths > SMALL)).nonzero().squeeze(1)
+        for size in range(1, STEPS + 1):
+            rows = rows[(self.erased[rows] > size) & (self.units.lengths[rows] > size)]
+            if not len(rows):
+                return
+            flipped = self._step(rows, gone)
+            self.take(rows[flipped], gone[self.units.of_rows(rows[flipped])])
+
+    def _step(self, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " units"]) -> Bool[Tensor, " rows"]:
+        """Mark one more unit of each text as gone, the one without which the lead is least; whether that flips it."""
+        left = self.units.of_rows(rows)
+        left = left[~gone[left]]
+        owners = self.units.segments[left]
+        sets, starts = gone[self.units.of_rows(owners)], offsets_of(self.units.lengths[owners])[:-1]
+        sets[starts + left - self.units.offsets[owners]] = True
+        lead = leads(self.reading.without(owners, sets, self.how), self.decisions[owners])
+        offsets = offsets_of(torch.bincount(owners, minlength=len(self.units))[rows])
+        gone[left[sorted_units(-lead, offsets)[offsets[:-1]]]] = True
+        return self.flips(rows, gone[self.units.of_rows(rows)])
 
     def put_back(self) -> None:
         """Put back every unit that is not needed, until all are: round after round, each text one unit at a time."""
@@ -152,6 +179,7 @@ def smallest_found(
     search = Search(reading, how)
     for order in orders:
         search.follow(order)
+    search.step_by_step()
     search.put_back()
     search.try_smaller(most_sets)
     search.proven |= search.erased == 1

@@ -85,4 +85,4 @@ def _label(axis: Axes, methods: Sequence[str], metrics: Sequence[str]) -> None:
     axis.set_yticks(np.arange(len(metrics)) + 0.5, [name.replace("_", " ") for name in metrics])
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
-    style.remark(axis, "↑ higher, ↓ lower is better; dark: best of the row; dot: not told from the best; grey: neither")
+    style.remark(axis, "dark: best of the row; dot: not told from it")
