@@ -14,6 +14,8 @@ from heedful.claims import CLAIMS
 from heedful.explainers import EXPLAINERS
 from heedful.models.layers import ATTENTIONS, ENCODERS
 from heedful.studies import audit
+from heedful.studies.compare import GRID
+from heedful.studies.foreign import WORDS
 from heedful.studies.one_attention import PICTURE
 from heedful.studies.study import STUDIES, find_study
 
@@ -28,7 +30,10 @@ REGISTRIES: Mapping[str, Collection[str]] = {
     "study": STUDIES,
     "figure": [
         *(f"{study} {figure.name}" for study in STUDIES for figure in find_study(study).figures),
-        *(f"audit {figure.name}" for figure in (*audit.FIGURES, audit.OVER_TIME, *audit.MANIPULATED, PICTURE)),
+        *(
+            f"audit {figure.name}"
+            for figure in (*audit.FIGURES, audit.OVER_TIME, *audit.MANIPULATED, PICTURE, GRID, WORDS)
+        ),
     ],
 }
 TESTS = Path(__file__).parent

@@ -226,7 +226,8 @@ def test_texts_beyond_the_positions_are_refused_or_cut_where_that_is_asked() -> 
             subject_of(family).read(["a film", text])
         assert str(told.value) == (
             f"{family} cannot read text 1 (the first is 0), '{text[:30]}': it has more pieces than the {longest} that "
-            "can be read. Cut such texts, or read only their beginnings (truncate=True)."
+            "can be read. Cut such texts, or read only their beginnings (truncate=True, on the command line "
+            "--truncate)."
         )
         cut = heedful.subject(model, tokenizer, truncate=True).read([text, "a film"])
         assert cut.probabilities.shape == (2, 3)

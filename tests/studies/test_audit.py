@@ -26,10 +26,11 @@ from heedful.studies import advice as advice_module
 from heedful.studies import one_attention as one_attention_module
 from heedful.studies.advice import in_words, scaling_claims, too_much
 from heedful.studies.attack import attack_trace
-from heedful.studies.audit import Audit, audit, class_naming, left_out_classes, strongest_in_words, strongest_tokens
+from heedful.studies.audit import Audit, audit
 from heedful.studies.corpora import corpus_statistics
 from heedful.studies.erase import erase_trace
 from heedful.studies.one_attention import NO_SCORES, PICTURE, drawn_texts, has_word_scores, one_attention
+from heedful.studies.wording import class_naming, left_out_classes, strongest_in_words, strongest_tokens
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.training.loop import fit

@@ -109,7 +109,7 @@ class PretrainedSubject(PieceSubject):
             texts,
             [len(one) > self.longest for one in told["input_ids"]],
             f"has more pieces than the {self.longest:,} that can be read. Cut such texts, or read only their "
-            "beginnings (truncate=True).",
+            "beginnings (truncate=True, on the command line --truncate).",
         )
         most = self.model.get_input_embeddings().num_embeddings
         wrong = [max(one, default=0) >= most for one in told["input_ids"]]

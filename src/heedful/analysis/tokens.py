@@ -234,7 +234,23 @@ def token_table(
     if vocabulary.units is None or len(vocabulary) != int(vocabulary.offsets[-1]):
         raise InputError("A vocabulary trace has one named unit per instance.")
     names = vocabulary.class_names
-    table = pd.DataFrame({"token": list(vocabulary.units)})
+    table = group_table(vocabulary.units, names, counts, effective=effective, rule=rule)
+    for column, values in polarity_columns(vocabulary.polarity_scores, names).items():
+        table[column] = values.numpy()
+    table["attention"] = vocabulary.attention_scores.numpy()
+    return table
+
+
+def group_table(
+    tokens: Sequence[str],
+    names: Sequence[str],
+    counts: Int[Tensor, "vocab classes"],
+    *,
+    effective: Float[Tensor, " vocab"] | None = None,
+    rule: GroupRule | None = None,
+) -> pd.DataFrame:
+    """What the corpus says of each token, without any model: the columns of `token_table` before the scores."""
+    table = pd.DataFrame({"token": list(tokens)})
     for number, name in enumerate(names):
         table[f"count_{name}"] = counts[:, number].numpy()
     chosen = rule or GroupRule()
@@ -248,10 +264,13 @@ def token_table(
     table["even"] = _even(counts, chosen) & (table["count"] > chosen.count)
     table["association_by_counts"] = associations(counts, "counts").numpy()
     table["group_by_counts"] = token_groups(counts, names, replace(chosen, by="counts"))
-    for column, values in polarity_columns(vocabulary.polarity_scores, names).items():
-        table[column] = values.numpy()
-    table["attention"] = vocabulary.attention_scores.numpy()
     return table
+
+
+def corpus_groups(corpus: Corpus) -> pd.DataFrame:
+    """`group_table` of the training split of a corpus, a row per token of its vocabulary."""
+    counts, effective = training_counts(corpus), training_effective_counts(corpus)
+    return group_table(corpus.vocabulary.tokens, corpus.class_names, counts, effective=effective)
 
 
 def as_printed(table: pd.DataFrame) -> pd.DataFrame:
@@ -267,12 +286,21 @@ def mean_weights(trace: Trace, tokens: Int[Tensor, " units"], scored: pd.DataFra
     `weight` is its mean weight (Sun & Lu 2020, Figure 5). A weight is small where a text is long: `lift` is the mean
     of α_i · n, with n the units of the text, which is 1 for a unit that gets as much as every other.
     """
+    return weights_of_tokens(trace.attention_weights, trace.lengths[trace.segments], tokens, scored)
+
+
+def weights_of_tokens(
+    weights: Float[Tensor, " units"],
+    lengths: Int[Tensor, " units"],
+    tokens: Int[Tensor, " units"],
+    scored: pd.DataFrame,
+) -> pd.DataFrame:
+    """`mean_weights` of some units: the weight of each, how many units its text has, and which token it is."""
     counts = torch.bincount(tokens, minlength=len(scored))
     seen = counts.nonzero().squeeze(1)
-    lifts = trace.attention_weights * trace.lengths[trace.segments]
     weight, lift = (
         torch.zeros(len(scored), dtype=torch.float64).index_add_(0, tokens, values)[seen] / counts[seen]
-        for values in (trace.attention_weights, lifts)
+        for values in (weights, weights * lengths)
     )
     columns = ["token", "group", "beyond_chance", "count", "even", "group_by_counts"]
     kept = scored[columns].iloc[seen.numpy()].reset_index(drop=True)

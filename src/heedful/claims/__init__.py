@@ -4,15 +4,13 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from heedful.claims import contextual, erasure, manipulation, neighbours, scores, trainings
+from heedful.claims import contextual, erasure, manipulation, neighbours, removal, scores, trainings
 from heedful.claims.claim import Claim, Decision, Tables, Verdict
 from heedful.errors import UnknownName
 
-CLAIMS: Mapping[str, Claim] = {
-    claim.name: claim
-    for room in (scores, trainings, erasure, manipulation, neighbours, contextual)
-    for claim in room.CLAIMS
-}
+_ROOMS = (scores, trainings, erasure, manipulation, neighbours, contextual, removal)
+
+CLAIMS: Mapping[str, Claim] = {claim.name: claim for room in _ROOMS for claim in room.CLAIMS}
 
 __all__ = ["CLAIMS", "Claim", "Decision", "Tables", "Verdict", "judge", "verdict_table"]
 

@@ -8,7 +8,6 @@ output. Only claims that were judged speak. How often the answer is wrong where 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 from heedful.claims.claim import Decision, Verdict, sentence
@@ -21,8 +20,16 @@ SOUND, SCORES, TEXTS = "C1", "C2b", "C8c"
 CHANCE, LEADS, ALL_TEXTS = "S6b", "S13", "S4"
 OTHERWISE, FAR_AWAY, ONE_FOR_ALL = "J3b", "J3", "J4"
 STORY = "story"
-GUIDES: Mapping[str, str] = {"S5": "the gradient", "S14": "the margin against the runner-up"}
+EFFECTS = "D2"
+GUIDES: Mapping[str, str] = {
+    "S5": "the gradient",
+    "S14": "the margin against the runner-up",
+    "D4": "leaving out one unit at a time",
+}
 """The claims that another ranking is the better guide, and what it is called."""
+
+STANDS_FOR: Mapping[str, str] = {"D1": SOUND, "D3": LEADS}
+"""Claims of a model that can only be asked, and those of a trace in whose place they are."""
 
 DECISIVE = (CHANCE, LEADS)  # what the question on single decisions is answered by
 
@@ -83,6 +90,8 @@ def answer(
     scope: str = "",
     note: str = "",
     drawn: str = "",
+    unasked: str = "",
+    instead: Sequence[str] | None = None,
 ) -> Answer:
     """The answer that these verdicts give, and no others.
 
@@ -91,22 +100,33 @@ def answer(
     scope: what the answer is of: how many trainings, how many texts.
     note: what must be said of the words that the first question rests on.
     drawn: what must be said of the texts that the third one rests on, where they are not all.
+    unasked: why the third question is not asked, where it is not.
+    instead: what to use instead of attention, a sentence each; None: what a trace has.
     """
-    known = {verdict.claim: verdict.decision for verdict in verdicts}
-    counts = {verdict.claim: verdict.estimate.count for verdict in verdicts if verdict.estimate is not None}
-    questions = _corpus(known, note), _decision(known, counts, classes or {}), _story(known, drawn)
+    own = {STANDS_FOR.get(verdict.claim, verdict.claim): verdict for verdict in verdicts}
+    known = {name: verdict.decision for name, verdict in own.items()}
+    counts = {name: verdict.estimate.count for name, verdict in own.items() if verdict.estimate is not None}
     idle = known.get(LEARNED, "yes") != "yes"
-    if idle:
-        unasked = partial(replace, decision="not shown", words=_NOTHING, rests_on=(LEARNED,))
-        questions = unasked(questions[0]), unasked(questions[1]), unasked(questions[2])
+    asked = _corpus(known, note), _decision(known, counts, classes or {}), _story(known, drawn, unasked)
+    questions = tuple(_idle(one) if idle else _cited(one, own) for one in asked)
     corpus, decision, story = (question.decision for question in questions)
     return Answer(
         headline=_IDLE if idle else _headline(known, corpus, decision, classes or {}),
         questions=questions,
-        uses=tuple(_uses(corpus, decision, story, unit)),
-        instead=() if idle else tuple(_instead(corpus, decision, known)),
+        uses=tuple(_uses(corpus, decision, story, unit, "attention scores" if SCORES in known else "attention")),
+        instead=() if idle else tuple(_instead(corpus, decision, known) if instead is None else instead),
         scope=scope,
     )
+
+
+def _idle(question: Question) -> Question:
+    """What is said where nothing is shown to have been learned."""
+    return replace(question, decision="not shown", words=_NOTHING, rests_on=(LEARNED,))
+
+
+def _cited(question: Question, own: Mapping[str, Verdict]) -> Question:
+    """With the claims that were judged, not those in whose place they are."""
+    return replace(question, rests_on=tuple(own[name].claim for name in question.rests_on))
 
 
 def _headline(known: Known, corpus: Decision, decision: Decision, classes: Known) -> str:
@@ -140,7 +160,7 @@ def single_decisions(known: Known, resting: int, decisions: int) -> Decision:
 
 
 def _corpus(known: Known, note: str) -> Question:
-    rests_on = tuple(name for name in (SOUND, SCORES, TEXTS) if name in known)
+    rests_on = tuple(name for name in (SOUND, SCORES, TEXTS, EFFECTS) if name in known)
     parts = [known[name] for name in rests_on if name != SOUND]
     said = _UNSOUND.get(known.get(SOUND, "not shown")) or _joined(rests_on[1:], known)
     return Question(
@@ -174,11 +194,11 @@ def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Questi
     )
 
 
-def _story(known: Known, drawn: str) -> Question:
+def _story(known: Known, drawn: str, unasked: str) -> Question:
     """Of each text by itself, for which alone other weights are looked for; beside it what one attention could do."""
     rests_on = tuple(name for name in (OTHERWISE, FAR_AWAY) if name in known)
     each = f"{_EACH}{_ONE_FOR_ALL[known[ONE_FOR_ALL]] if ONE_FOR_ALL in known else _ANOTHER}"
-    said = [_joined(rests_on, known), drawn, each if rests_on else ""]
+    said = [unasked or _joined(rests_on, known), drawn, each if rests_on else ""]
     return Question(
         name=STORY,
         question="Could another attention tell another story with the same output?",
@@ -212,8 +232,11 @@ def _joined(names: Sequence[str], known: Known) -> str:
     """What each claim says, as one sentence: the same by "and", something else by "but"."""
     if not names:
         return "Nothing was measured that would tell."
-    said = [_SAID[name].get(known[name], f"whether {_SAID[name]['yes']} is not shown") for name in names]
-    return sentence((" and " if len({known[name] for name in names}) == 1 else ", but ").join(said) + ".")
+    words = {**_SAID, **({} if SCORES in names else {TEXTS: _ALONE})}
+    said = [words[name].get(known[name], f"whether {words[name]['yes']} is not shown") for name in names]
+    alike = len({known[name] for name in names}) == 1
+    between = " and " if alike else ", but " if len(said) == 2 else "; "
+    return sentence(between.join(said) + ".")
 
 
 _UNSOUND: Mapping[Decision, str] = {
@@ -233,6 +256,10 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
         "no": "on unseen text they do not get more of the attention",
         "not shown": "whether they get more of the attention on unseen text is not shown",
     },
+    EFFECTS: {
+        "yes": "the words whose removal moves the output most get more attention than those that hardly move it",
+        "no": "the words whose removal moves the output most do not get more attention than those that hardly move it",
+    },
     CHANCE: {
         "yes": "the most attended units hold more of what decides than random ones",
         "no": "the most attended units hold no more of what decides than random ones",
@@ -248,6 +275,12 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
     },
 }
 """What is said of each claim; of one that is not shown, whether what it would be if it were is not shown."""
+
+_ALONE: Mapping[Decision, str] = {
+    "yes": "words that belong to a class get more attention on unseen text than others that are as frequent",
+    "no": "words that belong to a class do not get more attention on unseen text than others that are as frequent",
+}
+"""Said of the weights of words where their scores are not known."""
 
 _EACH = "Each text is judged by itself, with weights of its own"
 _ANOTHER = "; what one attention for the whole corpus could do is another question."
@@ -313,9 +346,9 @@ _IN_DOUBT: Mapping[Decision, str] = {
 }
 
 
-def _uses(corpus: Decision, decision: Decision, story: Decision, unit: str) -> Iterator[Use]:
+def _uses(corpus: Decision, decision: Decision, story: Decision, unit: str, by: str) -> Iterator[Use]:
     for (purpose, words), shown in zip(_USES.items(), (corpus, decision), strict=True):
-        yield Use(purpose=purpose, decision=shown, words=words[shown].format(unit=unit))
+        yield Use(purpose=purpose, decision=shown, words=words[shown].format(unit=unit, by=by))
     justified, why = _justify(decision, story)
     yield Use(purpose="justify a decision", decision=justified, words=why)
 
@@ -335,9 +368,9 @@ def _justify(decision: Decision, story: Decision) -> tuple[Decision, str]:
 
 _USES: Mapping[str, Mapping[Decision, str]] = {
     "explore the corpus": {
-        "yes": "A list of the words with the largest attention scores shows what the model goes by.",
-        "no": "A list of the words with the largest attention scores does not show what the model goes by.",
-        "not shown": "Do not rest on a list of the words with the largest attention scores.",
+        "yes": "A list of the words with the largest {by} shows what the model goes by.",
+        "no": "A list of the words with the largest {by} does not show what the model goes by.",
+        "not shown": "Do not rest on a list of the words with the largest {by}.",
     },
     "explain one decision": {
         "yes": "The {unit} with the largest weights in a text are mostly those that decided it.",

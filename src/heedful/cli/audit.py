@@ -12,11 +12,19 @@ from heedful.cli.options import (
     FILES,
     MODEL,
     AllUnits,
+    Explainers,
     Fresh,
+    How,
     Json,
+    Metrics,
+    ModelName,
     StoreRoot,
     TablesOut,
+    TextCount,
+    Truncate,
+    find_model,
     find_run,
+    names_of,
     print_json,
     print_lines,
     show_page,
@@ -47,9 +55,22 @@ def audit(
     workers: Annotated[
         int | None, typer.Option("--workers", "-j", min=1, help="Processes that try other λ; default: by cores.")
     ] = None,
+    model: ModelName = None,
+    texts: TextCount = 200,
+    by: Explainers = None,
+    metrics: Metrics = None,
+    how: How = None,
+    truncate: Truncate = False,
     as_json: Json = False,
 ) -> None:
-    """Train on the data, compare what is attended to with what is used, try other λ, and write a report."""
+    """Train on the data, compare what is attended to with what is used, try other λ, and write a report.
+
+    With --model nothing is trained: a model of your own is examined on the test texts, and explanations of many kinds
+    are compared. --texts, --by, --metrics, --how and --truncate are for such a model.
+    """
+    if model is not None:
+        _audit_model(settings, model, store, out, as_json, texts, truncate, by=by, metrics=metrics, how=how)
+        return
     from heedful.cli.progress import AuditProgress
     from heedful.pipeline import read_corpus
     from heedful.store import Store
@@ -71,6 +92,53 @@ def audit(
     show_page(done.page, as_json)
 
 
+def _audit_model(
+    settings: "RunSettings",
+    model: str,
+    store: Path,
+    out: Path | None,
+    as_json: bool,
+    texts: int,
+    truncate: bool,
+    **chosen: str | None,
+) -> None:
+    """Examine a model of the user's own."""
+    from heedful.cli.progress import stages
+    from heedful.store import Store
+    from heedful.studies.audit import audit as run_audit
+
+    _refuse_training(settings)
+    found = find_model(model, store)
+    with stages() as watch:
+        done = run_audit(
+            settings,
+            Store(store),
+            model=found,
+            out=out,
+            watch=watch,
+            texts=texts,
+            truncate=truncate,
+            by=names_of(chosen["by"]),
+            metrics=names_of(chosen["metrics"]),
+            how=chosen["how"],
+        )
+    show_page(done.page, as_json)
+
+
+def _refuse_training(settings: "RunSettings") -> None:
+    """Options of a training mean nothing where none takes place."""
+    from heedful.config import RunSettings
+    from heedful.errors import ConfigError
+
+    usual, given = (one.model_dump(include={"model", "training"}) for one in (RunSettings(), settings))
+    given["training"]["seed"] = usual["training"]["seed"]
+    other = [name for group in usual for name in usual[group] if usual[group][name] != given[group][name]]
+    if other:
+        raise ConfigError(
+            f"With --model nothing is trained, so that {', '.join(other)} cannot be set. Leave it away, or --model."
+        )
+
+
 @with_settings(**DATA, **MODEL, **FILES)
 def train(
     settings: "RunSettings", store: StoreRoot = Path("runs"), fresh: Fresh = False, as_json: Json = False
@@ -80,7 +148,7 @@ def train(
     from heedful.pipeline import read_corpus, run
     from heedful.report.terminal import printable
     from heedful.store import Store
-    from heedful.studies.audit import accuracy_words
+    from heedful.studies.wording import accuracy_words
 
     corpus = read_corpus(settings)
     _print_notes(corpus.notices)

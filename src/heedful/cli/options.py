@@ -110,6 +110,40 @@ def _settings(given: dict[str, Any]) -> "RunSettings":
     return RunSettings.of(values).override(given.get("changes") or ())
 
 
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="FOLDER|RUN",
+        help="A model of your own: the folder that save_pretrained wrote, or a run, its directory or the beginning of "
+        "its name in the store.",
+    ),
+]
+TextCount = Annotated[int, typer.Option("--texts", min=1, help="So many test texts are explained, drawn by the seed.")]
+Explainers = Annotated[
+    str | None,
+    typer.Option("--by", metavar="NAME,…", help="By which explainers (see `heedful explainers list`)."),
+]
+Metrics = Annotated[
+    str | None, typer.Option("--metrics", metavar="NAME,…", help="Which metrics (docs/metrics.md); default: all.")
+]
+How = Annotated[str | None, typer.Option("--how", help="How units are taken away: attention, delete or mask.")]
+Truncate = Annotated[
+    bool, typer.Option("--truncate", help="Read only the beginning of texts that are too long for the model.")
+]
+
+
+def names_of(given: str | None) -> list[str] | None:
+    """Names between commas; None where none is given."""
+    return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
+
+
+def find_model(name: str, store: Path) -> "Path | Run":
+    """The folder of a transformer, or a run."""
+    place = Path(name)
+    return place if place.is_dir() and not (place / MANIFEST).is_file() else find_run(name, store)
+
+
 def find_run(name: str, store: Path) -> "Run":
     """The run in that directory; where there is none, the run whose name begins so, in the store or in its folder."""
     from heedful.pipeline import Run

@@ -147,3 +147,22 @@ def counting(title: str) -> Iterator[Callable[[int, int], None]]:
     with progress.Progress(console=Console(file=sys.stderr)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[SweepEvent], None]]:
+    """One bar for what is being done; where nobody looks at a terminal a line for each thing."""
+    console = Console(file=sys.stderr)
+    with progress.Progress(console=console, disable=not console.is_terminal) as bar:
+        task, last = bar.add_task("", total=None), ""
+
+        def watch(event: SweepEvent) -> None:
+            nonlocal last
+            if not isinstance(event, Measuring):
+                return
+            bar.update(task, description=escape(event.what), completed=event.done, total=event.total or None)
+            if event.what != last and not console.is_terminal:
+                console.print(event.what, highlight=False, markup=False, soft_wrap=True)
+            last = event.what
+
+        yield watch

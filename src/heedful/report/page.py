@@ -57,6 +57,8 @@ class Section:
     """What to know of the tables."""
     pictures: Sequence[Picture] = ()
     texts: Sequence[Example] = ()
+    key: str = ""
+    """What the strips of the texts show; empty: attention, what was used, and what words would push."""
     timeline: str = ""
     """A training to be moved through by hand: HTML of our own making."""
     on_terminal: bool = True

@@ -113,6 +113,43 @@ def make_pair(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shading:
+    """A strip before it is drawn: a number for every unit of one text, and what is said of each."""
+
+    name: str
+    values: Float[Tensor, " units"]
+    note: str
+    signed: bool = False
+
+    def strip(self, text: str, spans: Int[Tensor, "units 2"]) -> Strip:
+        """Of the first units of a text, shaded relative to the largest number."""
+        notes = [self.note.format(value) for value in self.values.tolist()]
+        pieces = _pieces(text, spans[:MOST_UNITS], relative(self.values), notes)
+        return Strip(name=self.name, pieces=pieces, signed=self.signed)
+
+
+def make_shaded(
+    text: str,
+    spans: Int[Tensor, "units 2"],
+    shadings: Sequence[Shading],
+    *,
+    predicted: str,
+    probability: float,
+    label: str | None,
+    why: str,
+) -> Example:
+    """One text as strips of any numbers of its units."""
+    return Example(
+        strips=[shading.strip(text, spans) for shading in shadings],
+        predicted=predicted,
+        probability=probability,
+        label=label,
+        why=why,
+        cut=max(0, len(spans) - MOST_UNITS),
+    )
+
+
 def relative(values: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
     """The values by the largest of their sizes."""
     return values / values.abs().max().clamp(min=1e-12)

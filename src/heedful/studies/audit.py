@@ -1,17 +1,17 @@
 """The audit: train on your data, look at what is attended to and what is used, and say whether the two agree."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure as Canvas
 from torch import Tensor
 
-from heedful.analysis.tokens import compared_classes, training_counts
 from heedful.claims import Verdict, verdict_table
 from heedful.claims.answer import Answer
 from heedful.config import RunSettings
@@ -33,7 +33,16 @@ from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
 from heedful.studies.attack import KINDS, AttackedAttention, example_row, replaced_weights
 from heedful.studies.examine import ErasedAttention, Examination, examine
+from heedful.studies.foreign import TEXTS, ForeignAudit, audit_foreign
 from heedful.studies.one_attention import claimed_groups, one_attention
+from heedful.studies.wording import (
+    accuracy_words,
+    class_naming,
+    copies_said,
+    left_out_classes,
+    strongest_in_words,
+    strongest_tokens,
+)
 from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus
@@ -42,7 +51,6 @@ from heedful.tracing import unit_spans, word_weights
 from heedful.training.events import Observer
 from heedful.training.loop import limited_threads
 
-STRONGEST = 12
 MOST_NAMED = 4  # units that share another attention, by name
 
 BY_CLASS, WITHOUT_GROUPS = ("push-and-attention", "scores-by-rank"), ("learning-curves",)
@@ -157,6 +165,7 @@ class Audit:
         return payload(self.page)
 
 
+@overload
 def audit(
     source: RunSettings | Corpus | Source | None = None,
     store: Store | Path | str | None = None,
@@ -169,15 +178,55 @@ def audit(
     advice: bool | None = None,
     workers: int | None = 1,
     watch: Callable[[SweepEvent], None] | None = None,
-) -> Audit:
+) -> Audit: ...
+@overload
+def audit(
+    source: RunSettings | Corpus | Source | None = None,
+    store: Store | Path | str | None = None,
+    *,
+    model: object,
+    settings: RunSettings | None = None,
+    out: Path | None = None,
+    corpus: Corpus | None = None,
+    watch: Callable[[SweepEvent], None] | None = None,
+    texts: int = TEXTS,
+    by: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    how: str | None = None,
+    truncate: bool = False,
+) -> ForeignAudit: ...
+def audit(
+    source: RunSettings | Corpus | Source | None = None,
+    store: Store | Path | str | None = None,
+    *,
+    model: object = None,
+    settings: RunSettings | None = None,
+    out: Path | None = None,
+    corpus: Corpus | None = None,
+    observers: Sequence[Observer] = (),
+    fresh: bool = False,
+    advice: bool | None = None,
+    workers: int | None = 1,
+    watch: Callable[[SweepEvent], None] | None = None,
+    texts: int = TEXTS,
+    by: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    how: str | None = None,
+    truncate: bool = False,
+) -> Audit | ForeignAudit:
     """Can attention be trusted as an explanation here? Train (or find the run), examine, try other λ, write a report.
+
+    With a model of your own nothing is trained: it is examined as it is, on the test texts of the data.
 
     source: the data: a corpus of `load_corpus`, or what that reads (a name, the path of a file, a data frame, a tuple
         of texts and labels); or `RunSettings` that name them. None: what the settings name
+    model: one's own: a subject (`heedful.subject`), the folder of a transformer, a run of heedful's, or any other model
+        that `heedful.subject` takes; None trains one. Its classes are matched with the labels by name, or else by order
     store: where runs are kept, a `Store` or the path of a folder: a finished run is never computed twice; None: as on
         the command line the folder `runs`, or the one that HEEDFUL_STORE names
     settings: which model, how trained, and how a file is read; None: the defaults of `RunSettings`
-    out: where report, tables and figures go; None: into the run
+    out: where report, tables and figures go; None: into the run; of a model of one's own, into the folder `audits` of
+        the store
     corpus: the data of settings that come first, where they are at hand; None: read as `settings.data` says
     observers: functions that are told of every step and epoch
     fresh: compute the audited run again (not those that try other λ); False: take it if it is there
@@ -185,7 +234,14 @@ def audit(
         is a large one (tokens × epochs × numbers per token; never the clock). Where all those runs are in the store
         they are shown in any case: that trains nothing
     workers: processes that try other λ, on data that settings or a path name; 1: here, None: as many as there are cores
-    watch: a function that is told how those trainings get on
+    watch: a function that is told how those trainings get on, or the examination of a model of one's own
+
+    Of a model of one's own:
+    texts: so many test texts are explained, drawn by the seed of the settings; ten times as many are read
+    by: names of explainers (`heedful explainers list`); None: the usual ones that can be had
+    metrics: names of metrics (docs/metrics.md); None: all that can be measured
+    how: how units are taken away: attention, delete or mask; None: as is usual for the model
+    truncate: whether of texts that are too long for a transformer only the beginning is read; False refuses them
 
     The `Audit` has `answer` (headline, questions, uses), `verdicts`, `report` (a path), `summary()` as plain data.
 
@@ -206,10 +262,28 @@ def audit(
     """
     settings, data = _request(source, settings, corpus)
     store = store if isinstance(store, Store) else Store(store) if store is not None else usual_store()
+    if model is not None:
+        return audit_foreign(
+            data,
+            model,
+            lambda subject: out or store.root / "audits" / _slug(subject.name, data.name),
+            texts=texts,
+            by=by,
+            metrics=metrics,
+            how=how,
+            truncate=truncate,
+            seed=settings.training.seed,
+            watch=watch,
+        )
     workers = workers if source is None or isinstance(source, (RunSettings, str, os.PathLike)) else 1
     audited = run(settings, store, corpus=data, observers=observers, fresh=fresh)
     advised = advise(audited, data, store, wanted=advice, workers=workers, observers=observers, watch=watch)
     return _report(audited, data, advised, out or audited.path)
+
+
+def _slug(*names: str) -> str:
+    """Names as the name of a folder."""
+    return "_".join(re.sub(r"[^\w.-]+", "-", name).strip("-.") for name in names)
 
 
 def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit:
@@ -274,22 +348,6 @@ def _scope(settings: RunSettings, corpus: Corpus) -> str:
     )
 
 
-def left_out_classes(corpus: Corpus) -> list[str]:
-    """What must be said of classes that are too small for their words to be told from others."""
-    kept = compared_classes(training_counts(corpus)).tolist()
-    names = [name for name, compared in zip(corpus.class_names, kept, strict=True) if not compared]
-    said = f"Too small to compare its words with those of other classes: {', '.join(names)}. It has no group of words."
-    return [said] if names else []
-
-
-def copies_said(trace: Trace) -> list[str]:
-    """What must be said of test texts that are copies of others."""
-    copies = int((~trace.distinct).sum())
-    are = "is a copy" if copies == 1 else "are copies"
-    said = f"{counted(copies, 'test text')} {are} of others. In verdicts each text counts once; the accuracy is of all."
-    return [said] if copies else []
-
-
 def _compose(
     audited: Run,
     trace: Trace,
@@ -339,20 +397,6 @@ def _compose(
     )
 
 
-def accuracy_words(metrics: Mapping[str, Any]) -> str:
-    """Test accuracy in per cent with its interval."""
-    value, low, high = (100 * metrics[f"test_accuracy{end}"] for end in ("", "_low", "_high"))
-    return f"{value:.1f} % [{low:.1f}, {high:.1f}]"
-
-
-def class_naming(class_names: Sequence[str]) -> str:
-    """Which class is called positive where two classes have other names; nothing to say otherwise."""
-    if len(class_names) != 2 or [name.casefold() for name in class_names] == ["negative", "positive"]:
-        return ""
-    negative, positive = (brief(name, 40) for name in class_names)
-    return f"positive: towards {positive}, negative: towards {negative}"
-
-
 def _draw(tables: Mapping[str, pd.DataFrame], naming: str) -> list[Picture]:
     """The figures of the tables at hand."""
     most, classes = drawings.MOST_CLASSES, len(drawings.polarity_names(tables["tokens"]))
@@ -388,30 +432,6 @@ def _strongest(strongest: Mapping[str, pd.DataFrame]) -> Section:
         for place, (name, rows) in enumerate(strongest.items())
     ]
     return Section(name="tokens", title="Words that push most towards each class", tables=tables, on_terminal=False)
-
-
-def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """For each class the tokens that push towards it most, among those seen more than five times."""
-    counts = tokens[[f"count_{name}" for name in class_names]].sum(axis=1)
-    frequent = tokens.assign(count=counts)[counts > 5]
-    if len(class_names) == 2:
-        ordered = [frequent.nsmallest(STRONGEST, "polarity"), frequent.nlargest(STRONGEST, "polarity")]
-        kept = [ordered[0][ordered[0]["polarity"] < 0], ordered[1][ordered[1]["polarity"] > 0]]
-        return {name: _columns(rows, "polarity") for name, rows in zip(class_names, kept, strict=True)}
-    columns = zip(class_names, drawings.polarity_names(tokens), strict=True)
-    return {
-        name: _columns(frequent[frequent[column] > 0].nlargest(STRONGEST, column), column) for name, column in columns
-    }
-
-
-def _columns(rows: pd.DataFrame, polarity: str) -> pd.DataFrame:
-    return rows[["token", polarity, "attention", "count"]].rename(columns={polarity: "polarity"})
-
-
-def strongest_in_words(strongest: pd.DataFrame) -> pd.DataFrame:
-    """The table with short tokens and two digits."""
-    numbers = {name: strongest[name].map("{:+.2f}".format) for name in ("polarity", "attention")}
-    return strongest.assign(token=[brief(token) for token in strongest["token"]], **numbers)
 
 
 def _examples(audited: Run, trace: Trace, corpus: Corpus) -> list[Example]:

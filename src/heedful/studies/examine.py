@@ -30,6 +30,9 @@ from heedful.traces import Trace
 ON_WORDS = ("C1", "C2", "C2b", "C8", "C8b", "C8c")
 """Judged on the words of the model; those of erasure are judged on its texts."""
 
+ON_REMOVED_WORDS = ("D1", "C8b", "C8c", "D2")
+"""Judged on words that were taken away, where the scores of words are not known."""
+
 RESTING_WORDS: InWords = {
     "ranking": ("ranking", str),
     "median erased": ("median_fraction", per_cent),
@@ -206,15 +209,16 @@ def examine(
     kinds: Mapping[str, Kind] = KINDS,
     shuffles: int = SHUFFLES,
     whole: CorpusAttention | None = None,
+    on_words: Sequence[str] = ON_WORDS,
 ) -> Examination:
-    """Judge `tokens` and, where there are any, `weights`, erase and replace the attention of the trace, and answer.
+    """Judge `tokens` or `words`, and `weights`, erase and replace the attention of the trace, and answer.
 
     With labels in the trace it is asked first whether the model has learned anything. `scope` says what the answer is
     of, `unit` what has the weights; `kinds` of other weights are looked for, and weights are shuffled so often; `whole`
-    is what one attention for the whole corpus could do.
+    is what one attention for the whole corpus could do. `on_words` are the claims about words.
     """
     worth = judge((LEARNED,), {"outcomes": outcomes(trace)}) if trace.labels is not None else []
-    words = judge(tuple(name for name in ON_WORDS if CLAIMS[name].table in tables), tables)
+    words = judge(tuple(name for name in on_words if CLAIMS[name].table in tables), tables)
     erased = erase_attention(trace, seed=seed, unit=unit)
     attacked = attack_attention(trace, seed=seed, unit=unit, kinds=kinds, shuffles=shuffles)
     answered = answer(
@@ -222,7 +226,7 @@ def examine(
         unit=unit,
         classes={printable(row["decision"]): row["found"] for row in erased.decisions.to_dict("records")},
         scope=scope,
-        note=chance_words(tables["tokens"]),
+        note=chance_words(tables["tokens"] if "tokens" in tables else tables["words"]),
         drawn=attacked.drawn,
     )
     return Examination(worth=worth, words=words, erased=erased, attacked=attacked, whole=whole, answer=answered)

@@ -35,6 +35,12 @@ TRUSTED = 0.9
 
 TRUST, DISTRUST = "trust", "do not trust here"
 
+TRUSTED_METRICS = (
+    "correlation", "infidelity", "aopc_comprehensiveness", "tau_loo", "soft_comprehensiveness", "aopc", "naopc",
+    "deletion",
+)  # fmt: skip
+"""The metrics that `diagnosticity()` trusts in all four worlds (docs/faithfulness.md)."""
+
 
 def diagnosticity(
     worlds: Mapping[str, World] | None = None,

@@ -1,0 +1,143 @@
+"""`heedful faithfulness`: explanations of a model by metrics, and which metrics to trust."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heedful.cli.options import (
+    DATA,
+    FILES,
+    Explainers,
+    How,
+    Json,
+    Metrics,
+    ModelName,
+    StoreRoot,
+    TablesOut,
+    TextCount,
+    Truncate,
+    find_model,
+    names_of,
+    show_page,
+    with_settings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from heedful.config import RunSettings
+    from heedful.report.page import Page
+    from heedful.studies.faithfulness import Suite, Wanted, Watch
+
+TRACES = (".parquet", ".safetensors")
+
+
+@with_settings(**DATA, **FILES)
+def faithfulness(
+    settings: "RunSettings",
+    model: ModelName = None,
+    by: Explainers = None,
+    metrics: Metrics = None,
+    texts: TextCount = 200,
+    how: How = None,
+    explanations: Annotated[
+        list[Path] | None,
+        typer.Option("--explanations", help="A file of explanations: Parquet, JSON lines (also ERASER's), JSON."),
+    ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Which metrics know the truth: on planted worlds, or, with DATA and --model, on a file of your own "
+            "with a column `important` that marks the words that truly matter.",
+        ),
+    ] = False,
+    truncate: Truncate = False,
+    seed: Annotated[int, typer.Option(min=0, help="Draws texts, and what metrics and explainers draw.")] = 0,
+    out: TablesOut = None,
+    store: StoreRoot = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Explain test texts of a model in many ways and measure how faithful each explanation is, with intervals.
+
+    --model is a folder of transformers, a run, or a trace file (then without DATA). Where the file of DATA has a column
+    `rationales`, spans [start, end) of words that people marked, plausibility is measured too. With --watch it is asked
+    of the metrics themselves whether they can be trusted.
+    """
+    from heedful.cli.progress import stages
+    from heedful.studies.faithfulness import Wanted
+
+    wanted = Wanted(
+        by=names_of(by), metrics=names_of(metrics), how=how, files=explanations or (), texts=texts, seed=seed
+    )
+    if watch:
+        with stages() as told:
+            page = _watched(settings, model, store, wanted, truncate, told)
+        _show(page, page.tables(), out, as_json)
+        return
+    if model is None:
+        raise typer.BadParameter("give --model, a folder, a run or a trace file; or --watch alone")
+    with stages() as told:
+        suite = _measured(settings, model, store, wanted, truncate, told)
+    _show(suite.page, {**suite.page.tables(), **suite.tables}, out, as_json)
+
+
+def _measured(
+    settings: "RunSettings", model: str, store: Path, wanted: "Wanted", truncate: bool, told: "Watch"
+) -> "Suite":
+    from heedful.pipeline import read_corpus
+    from heedful.studies import faithfulness as study
+    from heedful.studies.models import subject_of
+    from heedful.studies.rationales import read_marked
+    from heedful.traces import Trace
+
+    place, data = Path(model), settings.data
+    if place.is_file() and place.suffix in TRACES:
+        return study.measure_trace(Trace.load(place), wanted, watch=told, name=place.name)
+    subject = subject_of(find_model(model, store), truncate=truncate)
+    marked = read_marked(data.source, text_column=data.text_column, encoding=data.encoding)
+    return study.measure_subject(read_corpus(settings), subject, wanted, marked=marked, watch=told)
+
+
+def _watched(
+    settings: "RunSettings", model: str | None, store: Path, wanted: "Wanted", truncate: bool, told: "Watch"
+) -> "Page":
+    from heedful.errors import DataError
+    from heedful.studies import faithfulness as study
+    from heedful.studies.models import drawn_rows, subject_of
+    from heedful.studies.rationales import read_marked
+
+    worlds = None
+    if model is not None:
+        data = settings.data
+        marked = read_marked(data.source, text_column=data.text_column, encoding=data.encoding)
+        if marked is None:
+            raise DataError(
+                f"'{data.source}' must be a file with a column `important`: for each text a list of the words that "
+                "truly matter, or of spans [start, end) of them."
+            )
+        every = list(marked)
+        texts = [every[row] for row in drawn_rows(len(every), wanted.texts, wanted.seed).tolist()]
+        subject = subject_of(find_model(model, store), truncate=truncate)
+        worlds = {Path(data.source).name: study.marked_world(subject, marked, texts)}
+    return study.watch_metrics(
+        worlds,
+        metrics=wanted.metrics,
+        texts=wanted.texts,
+        seed=wanted.seed,
+        watch=told,
+    )
+
+
+def _show(page: "Page", tables: "Mapping[str, pd.DataFrame]", out: Path | None, as_json: bool) -> None:
+    """Save tables and pictures where that is asked for, and print."""
+    from heedful.report.exports import save_tables
+
+    if out is not None:
+        save_tables(tables, out)
+        for picture in page.pictures():
+            picture.save(out)
+    show_page(page, as_json)

@@ -1,0 +1,239 @@
+"""Explanations beside each other: which can be had of a reading, every metric of each, and which one to use.
+
+Which is best is chosen on one half of the texts, by the metrics that know the truth where it is known
+(docs/faithfulness.md); whether it is better than attention is asked on the other half.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+from torch import Tensor
+
+from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
+from heedful.analysis.faithfulness.suite import Faithfulness, faithfulness
+from heedful.analysis.faithfulness.watching import TRUSTED_METRICS
+from heedful.claims import Verdict, judge
+from heedful.explainers import EXPLAINERS, explain_all, possible
+from heedful.explanations import Explanation
+from heedful.figures.faithfulness import metric_grid
+from heedful.figures.picture import Figure, Picture
+from heedful.report.page import PageTable, Section
+from heedful.subjects import Reading
+
+ATTENTION, CHANCE, AREA = "attention", "random", "aopc"
+
+USUAL = (
+    *("attention", "attention_layers", "rollout", "attention_gradient", "attention_gradient_rollout"),
+    *("norms", "value_zeroing", "input_gradient", "integrated_gradients"),
+    *("gradient", "product", "polarity", "margin"),
+    *("leave_one_out", "occlusion", "kernel_shap", "random"),
+)
+"""What is compared where nothing else is asked for, as far as it can be had; the others cost most or say least."""
+
+CHOOSING = tuple(name for name in TRUSTED_METRICS if name not in {"tau_loo", "naopc"})
+"""The metrics that choose: τ with leave-one-out prefers leave-one-out by definition, and NAOPC is known of traces."""
+
+GRID = Figure(
+    name="explanations-by-metrics",
+    title="Explanations by metrics",
+    caption="The mean of each metric over the texts. In each row the best explanation is dark and the worst is white; "
+    "a dot marks those whose interval overlaps that of the best. Metrics without a better end are grey.",
+    needs=("faithfulness",),
+    draw=lambda tables: metric_grid(tables["faithfulness"]),
+)
+
+Told = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice:
+    """The explanation that does best, and whether it is better than attention."""
+
+    best: str
+    ranks: pd.DataFrame
+    """One row per explanation: its mean rank by the metrics that choose, on the texts that choose, best first."""
+    differences: pd.DataFrame
+    """One row per text that did not choose: instance, difference of the AOPC of the best and that of attention."""
+    verdict: Verdict | None
+    """None where there is no attention, or its AOPC was not measured."""
+
+    @property
+    def words(self) -> str:
+        """What to use, in a sentence or two."""
+        best, found = self.best.replace("_", " "), self.verdict
+        if found is None:
+            return f"Of the explanations at hand {best} does best by the metrics that may be trusted."
+        if found.decision == "yes":
+            return f"Use {best} rather than attention: it is truer to the model by the metrics that may be trusted."
+        if found.decision == "no":
+            return "Use attention: no other explanation at hand is truer to the model."
+        return f"Attention and {best}, the best of the others, cannot be told apart."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compared:
+    """Explanations of some texts before their model."""
+
+    explanations: Sequence[Explanation]
+    measured: Faithfulness
+    left_out: Mapping[str, str]
+    """Explainers that cannot be had here, and why; and those that were not asked for."""
+    choice: Choice | None
+    """None where nothing can be chosen from: too few explanations, or no metric that may be trusted."""
+
+    def explanation(self, method: str) -> Explanation | None:
+        return next((one for one in self.explanations if one.method == method), None)
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """As they are saved: the means with intervals, and every text."""
+        found = {"faithfulness": self.measured.table, "faithfulness-texts": self.measured.instances}
+        return found if self.measured.bounds is None else {**found, "naopc-bounds": self.measured.bounds}
+
+    def picture(self) -> Picture:
+        return GRID.picture(self.tables)
+
+    def section(self) -> Section:
+        """It as a part of a page; all metrics stand in a section of their own."""
+        choice = self.choice
+        left = [f"{name}: {why}" for name, why in self.left_out.items()]
+        count = self.measured.instances["instance"].nunique()
+        verdicts = [choice.verdict] if choice and choice.verdict else []
+        best = PageTable(name="explanations", cells=self._brief(), data=self._brief())
+        return Section(
+            name="explanations",
+            title="Which explanation to use",
+            lead=f"{choice.words if choice else 'Nothing can be chosen from.'} On {count:,} test texts; units go by "
+            f"“{self.measured.how}”.",
+            verdicts=verdicts,
+            tables=[best],
+            note=f"{NOTE}{' Not here: ' + ' '.join(left) if left else ''}",
+            pictures=[self.picture()],
+        )
+
+    def whole_section(self) -> Section:
+        """Every explanation by every metric, with intervals."""
+        cells = in_intervals(self.measured.table)
+        table = PageTable(name="faithfulness", cells=cells, data=self.measured.table)
+        lead = (
+            f"Means over the texts with their 95 % intervals: {len(cells)} metrics, {cells.shape[1] - 1} explanations."
+        )
+        note = " ".join([*self._unmeasured(), "What each metric computes, and what inflates it, says its card."])
+        return Section(
+            name="faithfulness",
+            title="Explanations by metrics",
+            lead=lead,
+            tables=[table],
+            note=note,
+            on_terminal=False,
+        )
+
+    def _brief(self) -> pd.DataFrame:
+        """One row per explanation, best first: the metrics that choose, and the cost of a text."""
+        table = self.measured.table
+        shown = [name for name in CHOOSING if name in set(table["metric"])] or table["metric"].unique().tolist()[:6]
+        wide = table.pivot(index="method", columns="metric", values="value")
+        order = self.choice.ranks["explanation"].tolist() if self.choice else table["method"].unique().tolist()
+        names = {str(name): _headed(str(name), table) for name in shown}
+        cells = wide.loc[order, shown].map(_number).rename(columns=names)
+        cost = {one.method: one.seconds for one in self.explanations}
+        count = len(self.explanations[0])
+        spent = [_number((cost[name] or np.nan) / count) for name in order]
+        return cells.assign(**{"seconds ↓": spent}).rename_axis("explanation").reset_index()
+
+    def _unmeasured(self) -> Iterator[str]:
+        """Which metrics have no value, and why."""
+        empty = self.measured.table[self.measured.table["value"].isna()]
+        for remark in empty["remark"].unique().tolist():
+            names = ", ".join(empty.loc[empty["remark"] == remark, "metric"].unique())
+            yield f"{names}: {remark or 'no text has a value'}."
+
+
+NOTE = (
+    "Best first, by the mean of the ranks that these metrics give on one half of the texts; they know the truth where "
+    "it is planted. Whether the best is better than attention is asked on the other half."
+)
+
+
+def _headed(name: str, table: pd.DataFrame) -> str:
+    arrow = ARROWS.get(str(table.loc[table["metric"] == name, "direction"].iloc[0]), "")
+    return f"{name} {arrow}".strip().replace("_", " ")
+
+
+def _number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
+
+
+def in_intervals(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each metric with an arrow to what is better, a column for each explanation: mean [low, high]."""
+    shown = [
+        "–" if np.isnan(value) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        for value, low, high in zip(table["value"], table["low"], table["high"], strict=True)
+    ]
+    names = [_headed(str(name), table) for name in dict.fromkeys(table["metric"])]
+    wide = table.assign(shown=shown).pivot(index="metric", columns="method", values="shown")
+    ordered = wide.loc[list(dict.fromkeys(table["metric"])), list(dict.fromkeys(table["method"]))]
+    return ordered.set_axis(names).rename_axis("metric").reset_index()
+
+
+def chosen_explainers(reading: Reading, names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
+    """By which explainers: those asked for, or the usual ones that can be had; and why the others cannot."""
+    if names is not None:
+        return list(names), {}
+    at_hand = possible(reading)
+    chosen = [name for name in USUAL if name in at_hand]
+    left = {name: EXPLAINERS[name].why_not(reading) for name in USUAL if name in EXPLAINERS and name not in at_hand}
+    return chosen, left
+
+
+def compare(
+    reading: Reading,
+    *,
+    by: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    given: Sequence[Explanation] = (),
+    how: str | None = None,
+    rationales: Bool[Tensor, " units"] | None = None,
+    seed: int = 0,
+    watch: Told | None = None,
+) -> Compared:
+    """Explain the texts of a reading in several ways, and measure all that can be measured of each.
+
+    by: names of explainers; None takes the usual ones. given: explanations that are there already, of the same units.
+    """
+    for name in metrics or ():
+        find_metric(name)  # before anything is asked
+    names, left = chosen_explainers(reading, by)
+    explained = [*explain_all(reading, names, how=how, seed=seed, watch=watch), *given]
+    measured = faithfulness(reading, explained, metrics, how=how, seed=seed, rationales=rationales)
+    return Compared(explanations=explained, measured=measured, left_out=left, choice=choose(measured, seed=seed))
+
+
+def choose(measured: Faithfulness, *, seed: int = 0) -> Choice | None:
+    """The best explanation, attention and chance aside; and whether it is better than attention."""
+    wide = measured.instances.pivot(index="instance", columns=["metric", "method"], values="value")
+    judges = [name for name in CHOOSING if name in wide.columns.get_level_values(0)]
+    half = np.random.default_rng(seed).permutation(len(wide)) % 2 == 0
+    ranks = mean_ranks(wide[half], judges)
+    others = [name for name in ranks.index if name not in {ATTENTION, CHANCE}]
+    if not judges or not others:
+        return None
+    best = others[0]
+    table = ranks.rename("rank").rename_axis("explanation").reset_index()
+    paired = {(AREA, best), (AREA, ATTENTION)} <= set(wide.columns)
+    difference = (
+        wide.loc[~half, (AREA, best)] - wide.loc[~half, (AREA, ATTENTION)] if paired else pd.Series(dtype=float)
+    )
+    differences = difference.rename("difference").rename_axis("instance").reset_index()
+    verdict = judge(("D5",), {"chosen": differences})[0] if paired else None
+    return Choice(best=best, ranks=table, differences=differences, verdict=verdict)
+
+
+def mean_ranks(wide: pd.DataFrame, judges: Sequence[str]) -> "pd.Series[float]":
+    """The mean of the ranks that some metrics give to each explanation, the best first."""
+    means = {name: wide[name].mean() * (-1 if METRICS[name].direction == "higher" else 1) for name in judges}
+    return pd.DataFrame(means).rank().mean(axis=1).sort_values(kind="stable")

@@ -1,0 +1,215 @@
+"""`heedful faithfulness` and `heedful audit --model`: what they print and save, and every wrong thing as a sentence."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import transformers
+
+import heedful
+from heedful.analysis.faithfulness import plant
+from heedful.errors import DataError
+from heedful.explanation_files import write_explanations
+from heedful.models.classifier import Classifier
+from heedful.studies.compare import CHOOSING, chosen_explainers, compare, in_intervals
+from heedful.studies.faithfulness import Wanted, marked_world, measure_subject, watch_metrics
+from heedful.text.corpus import Corpus
+from tests.commands import Call, write_corpus
+from tests.tiny_transformers import made, tiny
+
+pytestmark = [pytest.mark.xdist_group("suite"), pytest.mark.usefixtures("one_thread", "undrawn")]
+
+WORDS = ("good", "dull", "well", "made", "film", "the")
+
+
+def films(path: Path, labels: tuple[str, ...] = ("no", "yes", "perhaps")) -> Path:
+    """Ninety texts of three words in two splits, the first word marked."""
+    rows = [
+        {"text": f"{a} {b} {c}", "label": labels[number // 3 % len(labels)], "split": "test" if number % 3 else "train"}
+        for number, (a, b, c) in enumerate((a, b, c) for a in WORDS for b in WORDS for c in WORDS[:3])
+    ]
+    table = pd.DataFrame([row | {"rationales": json.dumps([[0, 1]])} for row in rows])
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    transformers.utils.logging.disable_progress_bar()
+    place = tmp_path_factory.mktemp("models") / "mine"
+    for part in tiny("bert"):
+        part.save_pretrained(place)
+    return place
+
+
+QUICK = ("--texts", 8, "--by", "attention,leave_one_out,random", "--metrics", "aopc,correlation,auprc")
+
+
+def test_the_suite_is_printed_and_saved_with_plausibility(call: Call, folder: Path, tmp_path: Path) -> None:
+    data = films(tmp_path / "films.csv")
+    done = call("faithfulness", data, "--model", folder, *QUICK, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "leave_one_out" in done.out
+    table = pd.read_parquet(tmp_path / "out" / "faithfulness.parquet").set_index(["metric", "method"])
+    assert len(table) == 9
+    assert table.loc[("auprc", "attention"), "remark"] == "base rate 0.333"
+    assert {path.suffix for path in (tmp_path / "out").glob("faithfulness.*")} == {".csv", ".parquet", ".tex"}
+    assert (tmp_path / "out" / "explanations-by-metrics.svg").is_file()
+    assert "explaining" in done.err
+
+
+def test_the_payload_is_json(call: Call, folder: Path, tmp_path: Path) -> None:
+    done = call("faithfulness", films(tmp_path / "films.csv"), "--model", folder, *QUICK, "--json")
+    rows = pd.DataFrame(done.json["tables"]["faithfulness"])
+    assert set(rows["method"]) == {"attention", "leave_one_out", "random"}
+    assert "read, drawn by seed 0" in " ".join(done.json["notices"])
+
+
+def test_a_trace_file_needs_no_data(call: Call, small_model: Classifier, small_corpus: Corpus, tmp_path: Path) -> None:
+    heedful.trace(small_model, small_corpus.test).save(tmp_path / "mine.parquet")
+    done = call(
+        "faithfulness", "--model", tmp_path / "mine.parquet", "--texts", 20, "--metrics", "aopc,naopc", "--json"
+    )
+    methods = set(pd.DataFrame(done.json["tables"]["faithfulness"])["method"])
+    assert {"attention", "gradient", "product", "margin", "random"} <= methods
+
+
+def test_explanations_of_files_stand_beside_the_others(call: Call, folder: Path, tmp_path: Path) -> None:
+    subject = heedful.subject(folder)
+    texts = ["a good film", "the dull film", "well made"]
+    own = heedful.explain(subject, texts, by="leave_one_out")
+    write_explanations(tmp_path / "mine.jsonl", [own.with_scores(-own.scores, "mine")])
+    done = call(
+        *("faithfulness", films(tmp_path / "films.csv"), "--model", folder, "--by", "leave_one_out"),
+        *("--metrics", "aopc", "--explanations", tmp_path / "mine.jsonl", "--json"),
+    )
+    table = pd.DataFrame(done.json["tables"]["faithfulness"]).set_index("method")["value"]
+    assert table["mine"] < table["leave_one_out"]
+    assert "The 3 texts are those of the files of explanations." in done.json["notices"]
+
+
+def test_metrics_are_watched_on_planted_worlds(call: Call) -> None:
+    done = call(
+        "faithfulness",
+        "--watch",
+        "--texts",
+        30,
+        "--metrics",
+        "correlation,entropy",
+        "--by",
+        "leave_one_out,random",
+        "--json",
+    )
+    found = pd.DataFrame(done.json["tables"]["diagnosticity"])
+    means = found[found["world"] != "all"].groupby("metric")["diagnosticity"].mean()
+    assert means["correlation"] > means["entropy"] + 0.2
+    explainers = pd.DataFrame(done.json["tables"]["explainers"])
+    assert explainers["explainer"].iloc[-1] == "random"
+
+
+def test_a_planted_corpus_of_ones_own_watches_the_metrics() -> None:
+    plain = [f"{a} {b} {c} {d}" for a in WORDS for b in WORDS for c in WORDS for d in WORDS]
+    texts = [f"{plain[row]} superb {plain[-row]} {plain[row + 7]} {plain[row + 9]}" for row in range(200)]
+    finds = heedful.subject(lambda texts: [0.9 if "superb" in text else 0.2 for text in texts])
+    world = marked_world(finds, {text: ["superb"] for text in texts}, texts)
+    page = watch_metrics({"mine": world}, metrics=["aopc", "gini"], by=["leave_one_out", "random"])
+    assert page.headline == "1 metric may be trusted here: aopc."
+    found = page.tables()["explainers"].set_index("explainer")["τ with the truth"]
+    assert found["leave_one_out"] == pytest.approx(1.0)
+    with pytest.raises(DataError, match="No word is marked"):
+        marked_world(finds, {}, texts[:3])
+
+
+def test_what_is_best_is_chosen_by_metrics_that_may_be_trusted() -> None:
+    planted = plant("additive", texts=60, seed=2).reading
+    found = compare(planted, by=["leave_one_out", "random"], metrics=["correlation", "aopc", "gini"])
+    assert found.choice is not None
+    assert (found.choice.best, found.choice.verdict) == ("leave_one_out", None)
+    assert in_intervals(found.measured.table)["metric"].tolist() == ["correlation ↑", "aopc ↑", "gini"]
+    assert chosen_explainers(planted, None)[1]["attention"].startswith("it needs a trace")
+
+
+def test_the_metrics_that_choose_are_those_that_the_documentation_trusts() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "faithfulness.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("|") and "| trust |" in line]
+    trusted = {name.strip() for row in rows for name in row[1].split(",")}
+    assert set(CHOOSING) == trusted - {"tau_loo", "naopc"}
+
+
+WRONG = {
+    "a folder without a model": (("--model", "."), "'.' failed to load as a sequence classifier"),
+    "an unknown explainer": (("--model", "FOLDER", "--by", "attentoin"), "Did you mean 'attention'?"),
+    "an unknown metric": (("--model", "FOLDER", "--metrics", "aopcc"), "Did you mean 'aopc'?"),
+    "a way that cannot be gone": (
+        ("--model", "FOLDER", "--how", "erase"),
+        "There is no way to take units away 'erase'",
+    ),
+    "a missing file": (("--model", "FOLDER", "--explanations", "none.jsonl"), "There is no file 'none.jsonl'"),
+}
+
+
+@pytest.mark.parametrize("command", ["audit", "faithfulness"])
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_options_are_a_sentence(command: str, what: str, call: Call, folder: Path, tmp_path: Path) -> None:
+    options, why = WRONG[what]
+    if command == "audit" and "--explanations" in options:
+        pytest.skip("audit reads no files of explanations")
+    given = [str(folder) if one == "FOLDER" else one for one in options]
+    done = call(command, films(tmp_path / "films.csv"), *given, "--out", tmp_path / "out")
+    assert done.code == 1
+    assert why in done.err
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_models_that_do_not_fit_are_a_sentence(call: Call, folder: Path, tmp_path: Path) -> None:
+    two = call("audit", films(tmp_path / "two.csv", ("no", "yes")), "--model", folder, "--out", tmp_path / "out")
+    assert (two.code, "mine has 3 classes (no, yes, perhaps), the data have 2 labels (no, yes)" in two.err) == (1, True)
+    other = call("audit", films(tmp_path / "other.csv", ("no", "yes", "maybe")), "--model", folder)
+    assert "mine does not know the labels maybe" in other.err
+    bare = tmp_path / "bare"
+    made("bert")[0].save_pretrained(bare)
+    without = call("audit", films(tmp_path / "films.csv"), "--model", bare, "--out", tmp_path / "out")
+    assert without.code == 1
+    assert "Traceback" not in without.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_is_named_or_metrics_are_watched(call: Call, tmp_path: Path) -> None:
+    done = call("faithfulness", films(tmp_path / "films.csv"))
+    assert done.code == 2
+    assert "give --model" in done.err
+
+
+def test_options_of_a_training_mean_nothing_beside_a_model(call: Call, folder: Path, tmp_path: Path) -> None:
+    done = call("audit", films(tmp_path / "films.csv"), "--model", folder, "--epochs", 3)
+    assert "With --model nothing is trained, so that epochs cannot be set." in done.err
+
+
+def test_a_transformer_is_audited_on_the_command_line(call: Call, folder: Path, tmp_path: Path) -> None:
+    data, store = films(tmp_path / "films.csv"), tmp_path / "runs"
+    done = call("audit", data, "--model", folder, "--store", store, *QUICK[:-1], "aopc,gini", "--json", "--seed", 3)
+    assert done.code == 0, done.err
+    assert Path(done.json["report"]) == store / "audits" / "mine_films.csv" / "report.html"
+    assert Path(done.json["report"]).is_file()
+    assert done.json["facts"]["Data"]["seed"] == 3
+    assert {row["claim"] for row in done.json["verdicts"]} >= {"M1", "D1", "D2", "D3", "D5"}
+
+
+def test_a_run_is_audited_as_it_is(call: Call, tmp_path: Path) -> None:
+    data, store = write_corpus(tmp_path / "corpus.csv"), tmp_path / "runs"
+    assert call("train", data, "--store", store, "--epochs", 2, "--set", "model.embedding_size=8").code == 0
+    (run,) = [path for path in store.iterdir() if (path / "manifest.json").is_file()]
+    done = call("audit", data, "--model", run.name[:6], "--store", store, "--texts", 9, "--metrics", "aopc", "--json")
+    assert done.code == 0, done.err
+    assert {row["claim"] for row in done.json["verdicts"]} >= {"C1", "S13", "J3b", "D2"}
+
+
+def test_a_subject_is_measured_in_python(small_corpus: Corpus) -> None:
+    finds = heedful.subject(lambda texts: [len(text) / 200 for text in texts], class_names=small_corpus.class_names)
+    wanted = Wanted(by=["leave_one_out", "random"], metrics=["aopc"], texts=10)
+    told: list[str] = []
+    found = measure_subject(small_corpus, finds, wanted, watch=lambda event: told.append(getattr(event, "what", "")))
+    assert found.tables["faithfulness"]["count"].tolist() == [10, 10]
+    assert told[0] == "reading the texts"
