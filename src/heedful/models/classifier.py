@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -266,6 +267,11 @@ class Classifier(nn.Module, ABC):
         """
         return self.exact_trace(self.interface.read(texts), weights=weights).probabilities.numpy()
 
+    def exact(self) -> Self:
+        """The model for traces: a float64 copy of it that drops nothing; itself where it is such a copy already."""
+        ready = self.embedding.dtype == torch.float64 and not self.training
+        return self if ready else copy.deepcopy(self).double().eval()
+
     def exact_trace(
         self,
         split: Split,
@@ -278,7 +284,7 @@ class Classifier(nn.Module, ABC):
 
         Batch by batch with a contextual encoder; otherwise all at once, so that equal tokens tie to the last bit.
         """
-        exact = copy.deepcopy(self).double().eval()
+        exact = self.exact()
         rows = in_order(split.lengths, UNITS_AT_ONCE if self.contextual else int(split.offsets[-1]))
         with torch.no_grad():
             batches = (split.batch(some, sentences=self.hierarchical).to(self.embedding.device) for some in rows)
