@@ -9,6 +9,7 @@ import typer
 from heedful.cli.audit import attack, audit, erase, explain, train
 from heedful.cli.data import data_app, doctor
 from heedful.cli.runs import runs_app
+from heedful.cli.serve import serve
 from heedful.cli.sweep import calibrate, reproduce, sweep
 from heedful.errors import HeedfulError
 from heedful.version import __version__
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: rich would double the time that --help takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (audit, train, explain, erase, attack, reproduce, sweep, calibrate, doctor):
+for command in (audit, train, explain, erase, attack, serve, reproduce, sweep, calibrate, doctor):
     app.command()(command)
 app.add_typer(data_app, name="data")
 app.add_typer(runs_app, name="runs")
