@@ -84,6 +84,7 @@ def word_weights(model: Classifier, split: Split, instance: int) -> WordWeights:
     if not isinstance(model, HierarchicalClassifier):
         raise InputError("Only a hierarchical model attends to words within sentences; this one is flat.")
     exact = model.exact()
+    assert isinstance(exact, HierarchicalClassifier)
     batch = split.batch(torch.tensor([instance]), sentences=True)
     assert batch.sentences is not None
     return WordWeights(

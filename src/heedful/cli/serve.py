@@ -18,7 +18,7 @@ def serve(
         list[str],
         typer.Argument(
             metavar="RUN|MODEL…",
-            help="Runs (the directory, or the beginning of the name in the store), folders of transformers classifiers.",
+            help="Runs (a directory, or the beginning of a name in the store) and folders of transformers classifiers.",
         ),
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0: any that is free.")] = 8000,
@@ -58,7 +58,7 @@ def serve(
 
 def _load(name: str, store: Path, words: int) -> "Served":
     """A run, or a folder that holds a transformers model and no run."""
-    from heedful.web.served import serve_run, serve_subject
+    from heedful.web.opening import serve_run, serve_subject
 
     place = Path(name)
     if (place / "config.json").is_file() and not (place / MANIFEST).is_file():

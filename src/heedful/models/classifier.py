@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -267,7 +266,7 @@ class Classifier(nn.Module, ABC):
         """
         return self.exact_trace(self.interface.read(texts), weights=weights).probabilities.numpy()
 
-    def exact(self) -> Self:
+    def exact(self) -> "Classifier":
         """The model for traces: a float64 copy of it that drops nothing; itself where it is such a copy already."""
         ready = self.embedding.dtype == torch.float64 and not self.training
         return self if ready else copy.deepcopy(self).double().eval()

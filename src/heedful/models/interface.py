@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import pandas as pd
 import tokenizers
@@ -30,7 +29,7 @@ class Interface:
     def __repr__(self) -> str:
         return f"Interface({counted(len(self.vocabulary), 'token')}, classes {listed(self.class_names)})"
 
-    def __deepcopy__(self, _: object) -> Self:
+    def __deepcopy__(self, _: object) -> "Interface":
         """Itself: it never changes, and copies of models need no vocabulary of their own."""
         return self
 

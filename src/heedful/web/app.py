@@ -17,7 +17,7 @@ from heedful.version import __version__
 from heedful.web import forms
 from heedful.web.guard import Guard, Refused
 from heedful.web.limits import Hosts, Limits
-from heedful.web.served import Answer, Served
+from heedful.web.served import Answer, Attack, Served, Wanted
 from heedful.web.work import Check, Left, Work
 
 API = "/api/v1"
@@ -67,8 +67,8 @@ def create_app(served: Sequence[Served], *, hosts: Hosts, limits: Limits) -> Gua
         responses=REFUSALS,
     )
     _answer_errors(app)
-    _serve_files(app)
     _serve_api(app, {one.name: one for one in served}, limits)
+    _serve_files(app)
     return Guard(app, hosts, limits)
 
 
@@ -174,7 +174,8 @@ def _serve_api(app: FastAPI, served: dict[str, Served], limits: Limits) -> None:
     ) -> Response:
         """Words of a model's vocabulary: counts per class, group, polarity and attention scores."""
         found = model(name)
-        return answered(await work.do(request, lambda _: found.tokens(find, by, descending, offset, limit)))
+        wanted = Wanted(find=find, by=by, descending=descending, offset=offset, limit=limit)
+        return answered(await work.do(request, lambda _: found.tokens(wanted)))
 
     @app.post(f"{API}/explain", response_model=forms.Explained)
     async def explain(form: forms.TextForm, request: Request) -> Response:
@@ -206,5 +207,6 @@ def _serve_api(app: FastAPI, served: dict[str, Served], limits: Limits) -> None:
     @app.post(f"{API}/adversary", response_model=forms.Adversary)
     async def adversary(form: forms.AdversaryForm, request: Request) -> Response:
         """The attention farthest from the model's own that gives the same output, or one within epsilon of it."""
-        found, asked = model(form.model), Kind.asked(form.epsilon, form.floor, form.without_top)
-        return answered(await work.do(request, lambda _: found.adversary(form.text, asked, form.shuffles, form.seed)))
+        found, kind = model(form.model), Kind.asked(form.epsilon, form.floor, form.without_top)
+        attack = Attack(kind=kind, shuffles=form.shuffles, seed=form.seed)
+        return answered(await work.do(request, lambda _: found.adversary(form.text, attack)))

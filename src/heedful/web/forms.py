@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from heedful.studies.attack import SHUFFLES
 from heedful.studies.explain import RANKINGS
-from heedful.web.served import ALONE
+from heedful.web.asking import ALONE
 
 MOST_LETTERS = 256 * 1024
 MOST_SEED = 2**31 - 1

@@ -93,7 +93,7 @@ class Guard:
         if seconds:
             raise Refused(429, "You ask too often. Wait a little, then ask again.", wait(seconds))
         if self.under_way > self.limits.requests:
-            raise Refused(503, "Too many requests are under way. Ask again in a moment.", wait(1))
+            raise Refused(503, "Too many requests are under way. Ask again in a moment.", wait(1.0))
 
     async def _small(self, scope: Any, receive: Any) -> Any:
         """The same way to receive, after the whole body has come in and was found small enough."""

@@ -2,11 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from heedful.web.guard import Message, Refused, wait
+from heedful.web.guard import Refused, wait
 
 T = TypeVar("T")
 Check = Callable[[], None]
@@ -20,7 +20,8 @@ class Left(Exception):
 class Asking(Protocol):
     """A request, as far as it is of interest here."""
 
-    async def receive(self) -> Message: ...
+    @property
+    def receive(self) -> Callable[[], Awaitable[MutableMapping[str, Any]]]: ...
 
 
 class Work:
@@ -36,7 +37,7 @@ class Work:
     async def do(self, request: Asking, function: Callable[[Check], T]) -> T:
         """The function in a thread. Where the client leaves, it does not begin, or ends at its next check."""
         if self.under_way >= self._most:
-            raise Refused(503, "Too many computations are waiting. Ask again in a moment.", wait(1))
+            raise Refused(503, "Too many computations are waiting. Ask again in a moment.", wait(1.0))
         stop = threading.Event()
         self.under_way += 1
         task, left = asyncio.create_task(self._run(function, stop)), asyncio.create_task(_left(request))

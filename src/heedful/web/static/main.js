@@ -266,7 +266,8 @@ function turnLight(theme) {
 function watch() {
   const typed = later(300, () => readText());
   $("text").addEventListener("input", () => {
-    change({ text: $("text").value, gone: 0, toggled: [], other: "" });
+    const typedText = $("text").value;
+    change({ text: typedText.toWellFormed?.() ?? typedText, gone: 0, toggled: [], other: "" });
     typed();
   });
   $("model").addEventListener("change", () => {
