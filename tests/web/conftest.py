@@ -66,7 +66,7 @@ class Site:
             connection.close()
 
     def get(self, path: str, **headers: str) -> Answer:
-        return self.send("GET", path, **headers)
+        return self.send("GET", path, None, **headers)
 
     def post(self, path: str, **body: object) -> Answer:
         return self.send("POST", f"/api/v1/{path}", json.dumps(body).encode(), content_type="application/json")

@@ -169,7 +169,8 @@ def busy(models: list[ServedRun]) -> Iterator[Site]:
 
 def test_clients_that_hang_up_leave_no_work_behind(busy: Site) -> None:
     body = json.dumps({"text": "good bad " * 5_000}).encode()
-    head = f"POST /api/v1/erase HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = "POST /api/v1/erase HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
     talks = [socket.create_connection(("127.0.0.1", busy.port)) for _ in range(50)]
     for talk in talks:
         talk.sendall(head.encode() + body)

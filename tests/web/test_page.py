@@ -176,9 +176,7 @@ def test_the_smallest_set_flips_at_a_button(page: Page, courses: dict[str, Any])
     assert page.gone == positions
 
 
-def test_another_attention_stands_beside_the_original(
-    page: Page, models: list[ServedRun], site: Site, text: str
-) -> None:
+def test_another_attention_stands_beside_the_original(page: Page, site: Site, text: str) -> None:
     page.one("#other-find").click()
     page.until(lambda: page.all("#other-found .number"))
     told = site.post("adversary", text=text).json
@@ -297,7 +295,7 @@ def test_what_is_typed_is_shown_and_never_run(page: Page) -> None:
     assert page.all("img[src=x]") == []
 
 
-def test_what_goes_wrong_is_said(page: Page, site: Site) -> None:
+def test_what_goes_wrong_is_said(page: Page) -> None:
     page.one("#text").clear()
     page.one("#text").send_keys("good " * 10)
     page.run(
@@ -311,7 +309,7 @@ def test_what_goes_wrong_is_said(page: Page, site: Site) -> None:
 
 
 def test_a_long_text_stays_usable(page: Page) -> None:
-    words = "good film and bad plot ".split() * 390
+    words = ["good", "film", "and", "bad", "plot"] * 390
     begun = time.monotonic()
     page.run(
         "const f = document.getElementById('text'); f.value = arguments[0]; f.dispatchEvent(new Event('input'))",
@@ -379,7 +377,8 @@ def test_accessibility_without_serious_findings(page: Page, models: list[ServedR
     page.run(AXE.read_text(encoding="utf-8"))
     found = page.driver.execute_async_script(
         "const done = arguments[arguments.length - 1];"
-        "axe.run(document, {resultTypes: ['violations']}).then((r) => done(r.violations), (e) => done([{id: String(e)}]))"
+        "axe.run(document, {resultTypes: ['violations']})"
+        ".then((found) => done(found.violations), (error) => done([{id: String(error)}]))"
     )
     said = [(one["id"], one.get("impact"), [node["target"] for node in one.get("nodes", [])][:3]) for one in found]
     assert [one for one in said if one[1] not in ("minor", "moderate")] == [], json.dumps(said, indent=1)

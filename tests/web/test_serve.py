@@ -3,6 +3,7 @@
 import re
 import signal
 import socket
+import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -20,19 +21,19 @@ from tests.commands import Call, start
 
 
 def test_the_command_serves_on_this_computer_and_ends(two_runs: tuple[Run, Run]) -> None:
-    import subprocess
-
     server = start("serve", *(one.path for one in two_runs), "--port", 0, stdout=subprocess.PIPE)
     assert server.stdout is not None
-    lines = [server.stdout.readline() for _ in range(3)]
-    assert lines[0] == f"{two_runs[0].path.name}: corpus.csv: dot attention, no encoder, λ = 10\n"
-    found = re.fullmatch(r"heedful serves (http://127\.0\.0\.1:\d+) \(Ctrl\+C ends it\)\n", lines[2])
-    assert found is not None
-    with urllib.request.urlopen(f"{found[1]}/") as page:
-        assert b"<title>heedful</title>" in page.read()
-    server.send_signal(signal.SIGINT)
-    server.wait(timeout=30)
-    server.stdout.close()
+    with server.stdout as said:
+        try:
+            lines = [said.readline() for _ in range(3)]
+            assert lines[0] == f"{two_runs[0].path.name}: corpus.csv: dot attention, no encoder, λ = 10\n"
+            found = re.fullmatch(r"heedful serves (http://127\.0\.0\.1:\d+) \(Ctrl\+C ends it\)\n", lines[2])
+            assert found is not None
+            with urllib.request.urlopen(f"{found[1]}/") as page:
+                assert b"<title>heedful</title>" in page.read()
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(timeout=30)
 
 
 def test_a_name_that_is_no_run_is_a_sentence(call: Call, tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_a_name_that_is_no_run_is_a_sentence(call: Call, tmp_path: Path) -> None
 def test_a_taken_port_is_a_sentence() -> None:
     with listen("127.0.0.1", 0) as taken, pytest.raises(ServeError, match="Give another with --port or --host"):
         listen("127.0.0.1", taken.getsockname()[1])
-    with pytest.raises(ServeError, match="Cannot listen at nowhere.invalid"):
+    with pytest.raises(ServeError, match=r"Cannot listen at nowhere\.invalid"):
         listen("nowhere.invalid", 0)
 
 
@@ -99,8 +100,6 @@ def test_data_that_are_gone_or_changed_give_no_texts(
 
 
 def test_serving_is_not_imported_before_it_is_asked_for() -> None:
-    import subprocess
-
     code = "import heedful.cli, sys; print([name for name in ('fastapi', 'uvicorn', 'torch') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

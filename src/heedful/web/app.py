@@ -139,17 +139,25 @@ def problem(status: int, sentence: str, headers: Any = None) -> Response:
     return Response(json.dumps({"error": sentence}), status_code=status, headers=headers, media_type="application/json")
 
 
-def answered(value: Answer) -> Response:
+def encoded(value: Answer) -> bytes:
     """Strict JSON: what is not a number is null."""
     try:
         content = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError):
         content = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(content.encode("utf-8", "replace"), media_type="application/json")
+    return content.encode("utf-8", "replace")
+
+
+def answered(value: Answer) -> Response:
+    return Response(encoded(value), media_type="application/json")
 
 
 def _serve_api(app: FastAPI, served: dict[str, Served], limits: Limits) -> None:
     work = Work(limits.threads, limits.waiting)
+
+    async def worked(request: Request, function: Callable[[Check], Answer]) -> Response:
+        """The answer, computed and written in a thread: a long one takes a while to write, too."""
+        return Response(await work.do(request, lambda check: encoded(function(check))), media_type="application/json")
 
     def model(name: str) -> Served:
         if name and name not in served:
@@ -175,7 +183,7 @@ def _serve_api(app: FastAPI, served: dict[str, Served], limits: Limits) -> None:
         """Words of a model's vocabulary: counts per class, group, polarity and attention scores."""
         found = model(name)
         wanted = Wanted(find=find, by=by, descending=descending, offset=offset, limit=limit)
-        return answered(await work.do(request, lambda _: found.tokens(wanted)))
+        return await worked(request, lambda _: found.tokens(wanted))
 
     @app.post(f"{API}/explain", response_model=forms.Explained)
     async def explain(form: forms.TextForm, request: Request) -> Response:
@@ -183,7 +191,7 @@ def _serve_api(app: FastAPI, served: dict[str, Served], limits: Limits) -> None:
         found = model(form.model)
         if found.quick and len(form.text) <= QUICK:
             return answered(found.explain(form.text, lambda: None))
-        return answered(await work.do(request, lambda check: found.explain(form.text, check)))
+        return await worked(request, lambda check: found.explain(form.text, check))
 
     @app.post(f"{API}/erase", response_model=forms.Erased)
     async def erase(form: forms.EraseForm, request: Request) -> Response:
@@ -196,17 +204,17 @@ def _serve_api(app: FastAPI, served: dict[str, Served], limits: Limits) -> None:
 
         if found.quick and len(form.text) <= QUICK and not rankings:
             return answered(do(lambda: None))
-        return answered(await work.do(request, do))
+        return await worked(request, do)
 
     @app.post(f"{API}/minimum", response_model=forms.Minimum)
     async def minimum(form: forms.TextForm, request: Request) -> Response:
         """A smallest set of units whose erasure flips the decision, provably."""
         found = model(form.model)
-        return answered(await work.do(request, lambda _: found.minimum(form.text)))
+        return await worked(request, lambda _: found.minimum(form.text))
 
     @app.post(f"{API}/adversary", response_model=forms.Adversary)
     async def adversary(form: forms.AdversaryForm, request: Request) -> Response:
         """The attention farthest from the model's own that gives the same output, or one within epsilon of it."""
         found, kind = model(form.model), Kind.asked(form.epsilon, form.floor, form.without_top)
         attack = Attack(kind=kind, shuffles=form.shuffles, seed=form.seed)
-        return answered(await work.do(request, lambda _: found.adversary(form.text, attack)))
+        return await worked(request, lambda _: found.adversary(form.text, attack))

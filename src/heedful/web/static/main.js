@@ -6,7 +6,7 @@ import { showCurve, showPlace, showRankings } from "./erasing.js";
 import { clearOther, showOther } from "./other.js";
 import { scoreColumns, sortable } from "./scores.js";
 import { START, erased, read, write } from "./state.js";
-import { bars, kindsOf, mark, moveByKeys, placed, strip, wordStrip } from "./strips.js";
+import { bars, kindsOf, mark, moveByKeys, nodesOf, placed, strip, wordStrip } from "./strips.js";
 import { watchWords } from "./words.js";
 
 let state = { ...START };
@@ -79,7 +79,7 @@ function reading(explained, first) {
       if (button) toggle(Number(button.dataset.position));
     });
   }
-  return { explained, units, node, decision, gone: new Set(), after: null };
+  return { explained, units, node, nodes: nodesOf(node), decision, gone: new Set(), after: null };
 }
 
 function show() {
@@ -145,16 +145,16 @@ function showCourse() {
 
 /** Of the model beside the first, the units that stand where erased ones stand. */
 function sameUnits(positions) {
-  const spans = [...positions].map((position) => readings[0].units[position]);
-  const meets = (one) => spans.some(({ start, end }) => one.start < end && start < one.end);
-  return new Set(readings[1].units.flatMap((one, position) => (meets(one) ? [position] : [])));
+  const gone = new Uint8Array(state.text.length + 1);
+  for (const position of positions) gone.fill(1, readings[0].units[position].start, readings[0].units[position].end);
+  return new Set(readings[1].units.flatMap(({ start, end }, position) => (gone.subarray(start, end).includes(1) ? [position] : [])));
 }
 
 function showErasure() {
   const gone = erased(course().order, state.gone, state.toggled);
   const wanted = [gone, ...(readings[1] ? [sameUnits(gone)] : [])];
   readings.forEach((one, number) => {
-    mark(one.node, wanted[number], one.gone);
+    mark(one.nodes, wanted[number], one.gone);
     one.gone = wanted[number];
   });
   markRows(gone);

@@ -3,6 +3,7 @@
 import { counted, el, percent, signed } from "./dom.js";
 
 const LONG = 300;
+const CHUNK = 250; // units of a long text that browsers may leave out of their work while they are out of sight
 const MOST_BARS = 6;
 
 const KINDS = {
@@ -40,13 +41,14 @@ export function strip(text, units, values, kind, { buttons = false, label = null
     "aria-label": buttons ? `The text by ${name}: arrow keys move, Enter erases or restores` : `The text by ${label ?? name}`,
     tabindex: !buttons && units.length > LONG ? 0 : null,
   });
-  let place = 0;
+  let place = 0, part = body;
   units.forEach(({ start, end }, position) => {
-    if (start > place) body.append(text.slice(place, start));
-    body.append(unit(text.slice(start, end), values[position] ?? 0, most, hue, note, position, buttons));
+    if (units.length > LONG && position % CHUNK === 0) body.append((part = el("div", { class: "chunk" })));
+    if (start > place) part.append(text.slice(place, start));
+    part.append(unit(text.slice(start, end), values[position] ?? 0, most, hue, note, position, buttons));
     place = end;
   });
-  body.append(text.slice(place));
+  part.append(text.slice(place));
   const caption = el("p", { class: "caption" }, el("b", {}, label ?? name), symbol ? ` ${symbol}` : "", el("span", {}, ` · ${words}`));
   return el("div", { class: "stripe", dataset: { kind } }, caption, body);
 }
@@ -79,17 +81,25 @@ export function wordStrip(text, words) {
   for (const { sentence, weight } of words) most[sentence] = Math.max(most[sentence] ?? 0, weight);
   const values = words.map(({ sentence, weight }) => weight / (most[sentence] || 1));
   const made = strip(text, placed(text, words), values, "attention_weight", { label: "within sentences" });
+  made.classList.add("inner");
   made.querySelector(".caption").replaceChildren(
     el("b", {}, "within sentences"), el("span", {}, " · how much weight each word gets in its sentence"));
   return made;
 }
 
+/** For every position its nodes in all strips under a root but those of words within sentences. */
+export function nodesOf(root) {
+  const found = [];
+  for (const node of root.querySelectorAll(".stripe:not(.inner) .unit")) (found[node.dataset.position] ??= []).push(node);
+  return found;
+}
+
 /** Mark what is erased; only what changed is touched. */
-export function mark(root, erased, before) {
+export function mark(nodes, erased, before) {
   for (const position of new Set([...erased, ...before])) {
     const gone = erased.has(position);
     if (gone === before.has(position)) continue;
-    for (const node of root.querySelectorAll(`.unit[data-position="${position}"]`)) {
+    for (const node of nodes[position] ?? []) {
       node.classList.toggle("gone", gone);
       if (node.tagName === "BUTTON") node.setAttribute("aria-pressed", String(gone));
     }
