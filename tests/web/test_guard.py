@@ -76,7 +76,18 @@ def test_what_is_too_long_is_refused(site: Site) -> None:
 def test_a_body_without_a_length_is_counted_as_it_comes(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), timeout=20) as talk:
         head = "POST /api/v1/explain HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-        talk.sendall(head.encode() + (b"10000\r\n" + b"x" * 65_536 + b"\r\n") * 5)
+        talk.sendall(head.encode() + (b"10000\r\n" + b"x" * 65_536 + b"\r\n") * 5 + b"0\r\n\r\n")
+        assert talk.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+def test_who_sends_far_too_much_still_reads_why(site: Site) -> None:
+    for size in (300_000, 3_000_000):
+        assert site.post("explain", text="x" * size).status == 413
+
+
+def test_what_is_far_too_long_is_not_read_to_its_end(site: Site) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as talk:
+        talk.sendall(b"POST /api/v1/explain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n")
         assert talk.recv(100).startswith(b"HTTP/1.1 413 ")
 
 

@@ -1,6 +1,6 @@
 """What stands before every answer: who may ask, how much and how often, and what browsers may do with it.
 
-Refusals are JSON with a sentence, and nothing of a request is read before it is known to be small enough.
+Refusals are JSON with a sentence, and nothing of a request is kept before it is known to be small enough.
 """
 
 import asyncio
@@ -30,6 +30,9 @@ HEADERS = {
 }
 
 Message = dict[str, Any]
+PATIENCE = 32
+"""So many times as long as allowed may a body be that is refused only after it has come in."""
+
 TOO_LONG = "What you sent is too long: {:,} bytes are the most."
 
 
@@ -99,7 +102,7 @@ class Guard:
         """The same way to receive, after the whole body has come in and was found small enough."""
         most = self.limits.body_bytes
         said = dict(scope["headers"]).get(b"content-length", b"0")
-        if not said.isdigit() or int(said[:20]) > most:
+        if not said.isdigit() or int(said[:20]) > PATIENCE * most:
             raise Refused(413, TOO_LONG.format(most))
         try:
             async with asyncio.timeout(self.limits.body_seconds):
@@ -114,16 +117,19 @@ class Guard:
 
 
 async def _whole_body(receive: Any, most: int) -> list[Message]:
-    body = bytearray()
-    while True:
+    """The body as one message. Of one that is too long the rest is let go by, up to a point, and not kept: a client
+    that is still sending when the connection closes would never see why."""
+    body, size, more = bytearray(), 0, True
+    while more and size <= PATIENCE * most:
         message = await receive()
         if message["type"] != "http.request":
             return [message]
-        body += message.get("body", b"")
-        if len(body) > most:
-            raise Refused(413, TOO_LONG.format(most))
-        if not message.get("more_body", False):
-            return [{"type": "http.request", "body": bytes(body), "more_body": False}]
+        part, more = message.get("body", b""), message.get("more_body", False)
+        size += len(part)
+        body += part if size <= most else b""
+    if size > most:
+        raise Refused(413, TOO_LONG.format(most))
+    return [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
 
 async def _answer(refused: Refused, send: Any) -> None:
