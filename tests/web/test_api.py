@@ -92,14 +92,19 @@ def test_the_courses_are_those_of_the_command_and_curves_are_plain_erasure(
     trace, course = heedful.trace(models[0].run.model(), text), told["rankings"][1]
     assert course["curve"]["erased"] == list(range(len(course["order"]) + 1))
     decision = int(trace.predictions[0])
-    shares = [float(erase(trace, 0, course["order"][:size]).softmax(0)[decision]) for size in course["curve"]["erased"]]
+    logits = [erase(trace, 0, course["order"][:size]) for size in course["curve"]["erased"]]
+    shares = [float(one.softmax(0)[decision]) for one in logits]
     assert course["curve"]["probability"] == pytest.approx(shares, abs=1e-12)
+    assert course["curve"]["flipped"] == [int(one.argmax()) != decision for one in logits]
 
 
 def test_of_a_long_text_a_curve_has_a_few_places(site: Site, text: str) -> None:
     told = said(site.post("erase", text=" ".join([text] * 20), rankings=["margin"]))
     (course,) = told["rankings"]
-    assert len(course["curve"]["erased"]) == len(course["curve"]["probability"]) == LOOKS + 1
+    assert LOOKS + 1 <= len(course["curve"]["erased"]) == len(course["curve"]["probability"]) <= LOOKS + 2
+    assert course["erased"] == next(
+        size for size, other in zip(course["curve"]["erased"], course["curve"]["flipped"], strict=True) if other
+    )
     assert course["curve"]["erased"][-1] == len(course["order"])
 
 
@@ -215,7 +220,11 @@ def test_another_classifier_is_asked_and_says_what_it_does_not_have() -> None:
     }
     course = erased["rankings"][0]
     assert (course["order"], course["erased"], course["flipped_to"]) == ([1, 0, 2], 1, "no")
-    assert course["curve"] == {"erased": [0, 1, 2, 3], "probability": [0.75, 0.25, 0.25, 0.25]}
+    assert course["curve"] == {
+        "erased": [0, 1, 2, 3],
+        "probability": [0.75, 0.25, 0.25, 0.25],
+        "flipped": [False, True, True, True],
+    }
     with pytest.raises(heedful.HeedfulError, match="smallest set is known only where"):
         one.minimum("a good film")
     assert set(one.summary()["missing"]) == {"attention", "minimum", "adversary", "tokens"}

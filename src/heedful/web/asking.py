@@ -42,7 +42,7 @@ class ServedSubject(Served):
         self._check_rankings(rankings)
         reading = self._read(text)
         how, decision = reading.ways[0], int(reading.decisions[0])
-        told = asked(reading, marked(len(reading.units.shown), positions)[None], how, check)[0]
+        told = asked(reading, marked(len(reading.units.shown), positions)[None], how, check)[0][0]
         after = {
             "positions": sorted({*positions}),
             "erased": len({*positions}),
@@ -54,20 +54,19 @@ class ServedSubject(Served):
         return {**self._said(reading), "level": how, "after": after, "rankings": courses}
 
     def _course(self, reading: Reading, by: str, seed: int, check: Check) -> Answer:
-        units, decision = len(reading.units.shown), int(reading.decisions[0])
+        units = len(reading.units.shown)
         if by == ALONE:
             falls = torch.tensor([0.0 if fall is None else fall for fall in falls_alone(reading, check)])
             order = falls.argsort(descending=True, stable=True).tolist()
         else:
             order = torch.randperm(units, generator=torch.Generator().manual_seed(seed)).tolist()
-        how = reading.ways[0]
-        curve = curve_along(reading, order, how, check)
-        places = torch.empty(units, dtype=torch.int64)
-        places[torch.tensor(order)] = torch.arange(units)
-        told = asked(reading, torch.stack([places < size for size in curve["erased"]]), how, check).argmax(1).tolist()
-        first = next(((size, one) for size, one in zip(curve["erased"], told, strict=True) if one != decision), None)
-        erased, flipped_to = (None, None) if first is None else (first[0], self.class_names[first[1]])
-        return {"ranking": by, "order": order, "erased": erased, "flipped_to": flipped_to, "curve": curve}
+        curve = curve_along(reading, order, reading.ways[0], check)
+        first = next((size for size, flipped in zip(curve["erased"], curve["flipped"], strict=True) if flipped), None)
+        flipped_to = None
+        if first is not None:
+            told = asked(reading, marked(units, order[:first])[None], reading.ways[0], check)[1]
+            flipped_to = self.class_names[int(told[0])]
+        return {"ranking": by, "order": order, "erased": first, "flipped_to": flipped_to, "curve": curve}
 
     def _read(self, text: str) -> Reading:
         reading = self.subject.read([text])
@@ -83,6 +82,6 @@ def falls_alone(reading: Reading, check: Check) -> list[float | None]:
     units, decision = len(reading.units.shown), int(reading.decisions[0])
     if units > MOST_ALONE:
         return [None] * units
-    told = asked(reading, torch.eye(units, dtype=torch.bool), reading.ways[0], check)
+    told, _ = asked(reading, torch.eye(units, dtype=torch.bool), reading.ways[0], check)
     falls: list[float | None] = (reading.probabilities[0, decision] - told[:, decision]).tolist()
     return falls

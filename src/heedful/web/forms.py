@@ -100,6 +100,7 @@ class Curve(BaseModel):
 
     erased: list[int]
     probability: list[float]
+    flipped: Annotated[list[bool], Field(description="Whether the decision is another one then.")]
 
 
 class Course(BaseModel):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis.decisions import decisions_after, erased_logits
@@ -175,7 +175,9 @@ class ServedRun(Served):
         reading, courses = TraceReading(trace=trace), []
         for course in erased.courses:
             check()
-            courses.append({**vars(course), "curve": curve_along(reading, course.order, "attention", check)})
+            courses.append(
+                {**vars(course), "curve": curve_along(reading, course.order, "attention", check, flip=course.erased)}
+            )
         return answer | erased.summary() | {"rankings": courses}
 
     def minimum(self, text: str) -> Answer:
@@ -255,22 +257,28 @@ def marked(units: int, positions: Sequence[int]) -> Bool[Tensor, " units"]:
     return gone
 
 
-def curve_along(reading: Reading, order: Sequence[int], how: str, check: Check) -> Answer:
-    """The probability of the decision on the only text, with the first units of an order gone: so many, from 0 on."""
-    decision, units = int(reading.decisions[0]), len(order)
-    sizes = [0, *Grid(steps=LOOKS).sizes(units)]
+def curve_along(
+    reading: Reading, order: Sequence[int], how: str, check: Check, *, flip: int | None = None
+) -> dict[str, list[Any]]:
+    """The only text with the first units of an order gone: so many (from 0 on, among them `flip`), the probability of
+    its decision then, and whether the decision is another one."""
+    units, decision = len(order), int(reading.decisions[0])
+    sizes = sorted({0, *Grid(steps=LOOKS).sizes(units), *(() if flip is None else (flip,))})
     places = torch.empty(units, dtype=torch.int64)
     places[torch.tensor(list(order))] = torch.arange(units)
     gone = torch.stack([places < size for size in sizes])
-    return {"erased": sizes, "probability": asked(reading, gone, how, check)[:, decision].tolist()}
+    told, decided = asked(reading, gone, how, check)
+    return {"erased": sizes, "probability": told[:, decision].tolist(), "flipped": (decided != decision).tolist()}
 
 
 def asked(
     reading: Reading, gone: Bool[Tensor, "changes units"], how: str, check: Check
-) -> Float[Tensor, "changes classes"]:
-    """What is said of the only text after each of these changes, a few of them at a time."""
-    told = []
+) -> tuple[Float[Tensor, "changes classes"], Int[Tensor, " changes"]]:
+    """What is said of the only text after each of these changes, and decided; a few of them at a time."""
+    told, decided = [], []
     for some in gone.split(AT_ONCE):
         check()
-        told.append(reading.without(torch.zeros(len(some), dtype=torch.int64), some.flatten(), how))
-    return torch.cat(told)
+        rows, places = torch.zeros(len(some), dtype=torch.int64), some.flatten()
+        told.append(reading.without(rows, places, how))
+        decided.append(reading.decide(rows, places, how))
+    return torch.cat(told), torch.cat(decided)

@@ -38,7 +38,7 @@ export function showRankings(erasure, chosen, noun, choose) {
 
 /** The probability of the decision along an order, as a picture; the flip is marked. */
 export function showCurve(course, predicted) {
-  const { erased, probability } = course.curve;
+  const { erased, probability, flipped } = course.curve;
   const units = course.order.length;
   const x = (size) => (WIDE * size) / units, y = (share) => HIGH * (1 - share);
   const points = erased.map((size, number) => `${x(size).toFixed(1)},${y(probability[number]).toFixed(1)}`);
@@ -46,10 +46,11 @@ export function showCurve(course, predicted) {
   const area = svg("polygon", { class: "area", points: `0,${HIGH} ${points.join(" ")} ${WIDE},${HIGH}` });
   const line = svg("polyline", { class: "line", points: points.join(" ") });
   const children = [area];
-  if (course.erased !== null) {
-    children.push(svg("rect", { class: "flipped", x: flip, y: 0, width: WIDE - flip, height: HIGH }),
-      svg("line", { class: "flip", x1: flip, x2: flip, y1: 0, y2: HIGH }));
-  }
+  flipped.forEach((other, number) => {
+    const from = x(erased[number]), to = x(erased[number + 1] ?? units);
+    if (other && to > from) children.push(svg("rect", { class: "flipped", x: from, y: 0, width: to - from, height: HIGH }));
+  });
+  if (course.erased !== null) children.push(svg("line", { class: "flip", x1: flip, x2: flip, y1: 0, y2: HIGH }));
   const now = svg("line", { class: "here", x1: 0, x2: 0, y1: 0, y2: HIGH });
   const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", role: "img",
     "aria-label": words(course, predicted) }, ...children, line, now);
