@@ -9,12 +9,12 @@ ifneq ($(wildcard ../shared/data),)
 export HEEDFUL_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test check bench browser clean
+.PHONY: demo test check bench browser axe fuzz-api clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
 
-test: check browser
+test: check browser axe
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(STAMP)
@@ -37,6 +37,20 @@ browser: $(STAMP)
 	  { command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] && \
 	    apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
 	  echo "no browser found and none can be installed here: the browser tests will be skipped" >&2
+
+# What looks for barriers in the page; where npm is missing, the tests that use it are skipped.
+axe: .cache/axe-core-4.14.0/axe.min.js
+
+.cache/axe-core-4.14.0/axe.min.js:
+	@mkdir -p $(@D) && cd $(@D) && npm pack --silent axe-core@4.14.0 >/dev/null 2>&1 && \
+	  tar xzf axe-core-4.14.0.tgz --strip-components=1 package/axe.min.js && rm axe-core-4.14.0.tgz || \
+	  echo "axe-core cannot be fetched here: the tests of accessibility will be skipped" >&2
+
+# Thousands of requests made from the description of the API, by schemathesis in an environment of its own.
+fuzz-api: $(STAMP)
+	[ -x .cache/schemathesis/bin/schemathesis ] || { $(PYTHON) -m venv .cache/schemathesis && \
+	  .cache/schemathesis/bin/python -m pip install --quiet --constraint constraints.txt schemathesis==4.32.5; }
+	$(BIN)/python -m tests.web.fuzz .cache/schemathesis/bin/schemathesis
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heedful needs Python 3.11 or newer, this is " + sys.version)'

@@ -6,7 +6,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-FAMILIES = ("training", "recurrent", "recording", "memory", "tokenizing", "erasure", "manipulation", "sweep")
+FAMILIES = ("training", "recurrent", "recording", "memory", "tokenizing", "erasure", "manipulation", "sweep", "serving")
 
 
 def show(name: str, rows: list[dict[str, str]]) -> None:

@@ -1,6 +1,5 @@
 """From a model and text to a trace. Scores are computed in float64, from float64 copies of the parameters."""
 
-import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -84,7 +83,8 @@ def word_weights(model: Classifier, split: Split, instance: int) -> WordWeights:
     """The word attention of a hierarchical model in one document."""
     if not isinstance(model, HierarchicalClassifier):
         raise InputError("Only a hierarchical model attends to words within sentences; this one is flat.")
-    exact = copy.deepcopy(model).double().eval()
+    exact = model.exact()
+    assert isinstance(exact, HierarchicalClassifier)
     batch = exact.batch(split, torch.tensor([instance]))
     assert batch.sentences is not None
     return WordWeights(

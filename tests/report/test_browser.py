@@ -1,50 +1,23 @@
 """The report in a real browser."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
+from tests.browsing import browsing, needs_browser
 
-pytestmark = [
-    pytest.mark.xdist_group("report"),
-    pytest.mark.skipif(
-        BROWSER is None or DRIVER is None, reason="chromium and chromedriver are not installed: no browser to look with"
-    ),
-]
+pytestmark = [pytest.mark.xdist_group("report"), needs_browser]
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory, hostile_page: Path) -> Iterator[webdriver.Chrome]:
     """A browser without a window that has opened the hostile report."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER or ""
-    for argument in (
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--disable-dev-shm-usage",
-        f"--user-data-dir={tmp_path_factory.mktemp('browser')}",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
+    with browsing(tmp_path_factory.mktemp("browser")) as driver:
         driver.get(hostile_page.as_uri())
         yield driver
-    finally:
-        driver.quit()
 
 
 def test_the_answer_and_the_verdicts_come_first(browser: webdriver.Chrome) -> None:

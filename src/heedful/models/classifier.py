@@ -294,6 +294,11 @@ class Classifier(nn.Module, ABC):
         """
         return self.exact_trace(self.interface.read(texts), weights=weights).probabilities.numpy()
 
+    def exact(self) -> "Classifier":
+        """The model for traces: a float64 copy of it that drops nothing; itself where it is such a copy already."""
+        ready = self.embedding.dtype == torch.float64 and not self.training
+        return self if ready else copy.deepcopy(self).double().eval()
+
     def exact_trace(
         self,
         split: Split,
@@ -306,7 +311,7 @@ class Classifier(nn.Module, ABC):
 
         Batch by batch with a contextual encoder; otherwise all at once, so that equal tokens tie to the last bit.
         """
-        exact = copy.deepcopy(self).double().eval()
+        exact = self.exact()
         rows = in_order(split.lengths, UNITS_AT_ONCE if self.contextual else int(split.offsets[-1]))
         with torch.no_grad():
             batches = (exact.batch(split, some) for some in rows)

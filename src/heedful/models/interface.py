@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
+import tokenizers
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -13,7 +15,7 @@ from heedful.notebook import counted, listed, short
 from heedful.text.corpus import Split
 from heedful.text.ragged import lengths_of
 from heedful.text.tables import writable
-from heedful.text.tokenize import Tokenizer, Vocabulary
+from heedful.text.tokenize import Tokenizer, Vocabulary, encode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,14 @@ class Interface:
     def __repr__(self) -> str:
         return f"Interface({counted(len(self.vocabulary), 'token')}, classes {listed(self.class_names)})"
 
+    def __deepcopy__(self, _: object) -> "Interface":
+        """Itself: it never changes, and copies of models need no vocabulary of their own."""
+        return self
+
+    @cached_property
+    def _worker(self) -> tokenizers.Tokenizer:
+        return self.tokenizer.worker(self.vocabulary)
+
     def read(self, texts: object) -> Split:
         """Texts, or one text, cut and numbered as those of the training were (with labels that mean nothing).
 
@@ -35,7 +45,7 @@ class Interface:
         if isinstance(texts, Split):
             return texts
         entries = strings(texts)
-        tokens = self.tokenizer.encode(entries, self.vocabulary)
+        tokens = encode(self._worker, entries)
         check_words(tokens.offsets, entries)
         return Split(texts=entries, labels=torch.zeros(len(entries), dtype=torch.int64), tokens=tokens)
 

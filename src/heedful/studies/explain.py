@@ -1,6 +1,6 @@
 """One text: explained by what each token gets and gives, and erased along every ranking until its decision flips."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,16 +119,26 @@ class ErasedText:
         }
 
 
-def erase_text(model: Classifier, text: str, *, inputs: str | None = None, seed: int = 0) -> ErasedText:
+def erase_text(
+    model: Classifier,
+    text: str,
+    *,
+    inputs: str | None = None,
+    seed: int = 0,
+    rankings: Sequence[str] = RANKINGS,
+    check: Callable[[], None] = lambda: None,
+) -> ErasedText:
     """Erase the attention weights of one text along every ranking until the decision flips.
 
-    With `inputs` (delete or mask) the units leave the text instead, and the model reads what remains.
+    With `inputs` (delete or mask) the units leave the text instead, and the model reads what remains. `check` is called
+    before each ranking: what it raises ends the work.
     """
     text = str(writable(text))
     trace, split = trace_texts(model, [text])
     assert trace.units is not None
 
     def course(by: str) -> Course:
+        check()
         if inputs is None:
             row = first_flips(trace, by=by, seed=seed).iloc[0]
         else:
@@ -143,7 +153,7 @@ def erase_text(model: Classifier, text: str, *, inputs: str | None = None, seed:
     erased = ErasedText(
         units=trace.units,
         predicted=trace.class_names[int(trace.predictions[0])],
-        courses=[course(by) for by in RANKINGS],
+        courses=[course(by) for by in rankings],
         inputs=inputs,
         text=text,
         words=word_weights(model, split, 0) if model.hierarchical else None,
