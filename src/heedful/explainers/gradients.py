@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from heedful.adapters.asking import SubjectError, in_a_sentence, probable
 from heedful.adapters.modules import ModuleSubject, device_of
-from heedful.adapters.pieces import PieceReading, PieceSubject, equal_lengths, resting
+from heedful.adapters.pieces import PieceReading, PieceSubject, resting
 from heedful.adapters.pretrained import PretrainedSubject
 from heedful.errors import InputError, UnknownName, load_extra
 from heedful.explainers.explainer import Explainer, Request, Scored, at_least_one, missing
@@ -25,7 +25,7 @@ from heedful.explainers.listening import folded, pieces_of, tried
 from heedful.probes.reading import ModelReading
 from heedful.probes.saliency import Saliency
 from heedful.subjects import Reading
-from heedful.text.ragged import positions_of
+from heedful.text.ragged import equal_lengths, positions_of
 
 STEPS = 20
 BASELINES = ("mask", "pad", "zero")

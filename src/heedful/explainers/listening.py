@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from heedful.adapters.asking import SubjectError, in_a_sentence, probable
 from heedful.adapters.modules import TracedReading, device_of
-from heedful.adapters.pieces import NO_UNIT, PieceReading, equal_lengths, resting
+from heedful.adapters.pieces import NO_UNIT, PieceReading, resting
 from heedful.adapters.pretrained import PretrainedSubject
 from heedful.subjects import Reading
-from heedful.text.ragged import positions_of, segment_sum
+from heedful.text.ragged import equal_lengths, positions_of, segment_sum
 
 FLOATS_AT_ONCE = 8_000_000
 """Attention weights that are kept at once."""
