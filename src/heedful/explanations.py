@@ -35,6 +35,8 @@ class Explanation(Units):
     Made by `Explanation.on` of numbers for the units of a reading, or by `Explanation.of_lists` of what another tool or
     a person says.
 
+    offsets: where the units of each text begin.
+    texts, spans, names: the texts, where in them units stand, and what to show for each; None where not known.
     scores: one per unit; in a signed explanation what is below zero speaks against the class.
     targets: the number of the class that is explained, for each text.
     class_names: the classes in the order of their numbers.

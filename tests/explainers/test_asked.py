@@ -129,7 +129,7 @@ def test_chance_comes_from_the_seed_alone_and_is_left_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL[1:])
 def test_texts_are_explained_as_they_come(name: str) -> None:
-    """Another order of the texts is another order of the same numbers, and a text alone has those it has beside others."""
+    """Another order of the texts is another order of the same numbers; a text alone has those it has beside others."""
     found, turned = (heedful.explain(reading_of(texts=texts), by=name) for texts in (TEXTS, TEXTS[::-1]))
     assert rows(turned)[::-1] == rows(found)
     assert rows(heedful.explain(reading_of(texts=TEXTS[2:3]), by=name))[0] == rows(found)[2]

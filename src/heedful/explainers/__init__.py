@@ -94,7 +94,7 @@ def possible(reading: Reading) -> list[str]:
     return [name for name, explainer in EXPLAINERS.items() if not explainer.why_not(reading)]
 
 
-def reading_of(subject: Subject | Reading | Trace, texts: str | Sequence[str] | None) -> Reading:
+def reading_of(subject: object, texts: str | Sequence[str] | None) -> Reading:
     """What is explained: the reading of a subject, a reading that is there, or a trace as a reading."""
     if not isinstance(subject, Trace | Reading | Subject):
         raise InputError(

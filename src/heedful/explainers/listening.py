@@ -2,7 +2,7 @@
 
 The model is called as its subject calls it. Attention comes from the library's own eager path, to which a model that
 computes otherwise is switched for the time of the call; that it says the same there is checked. The position that a
-head reads is not taken from a list of families: it is where the logits have a gradient at the output of the last block.
+head reads is not taken from a list of families: it is where the logits have a gradient at the last hidden vectors.
 """
 
 from collections.abc import Callable, Iterator
@@ -130,7 +130,7 @@ def _heard(
         raise SubjectError(f"{subject.name} says something else when it also gives its attention (eager attention).")
     own = attention if gradients else tuple(layer.detach() for layer in attention)
     chosen = said.gather(1, targets.to(said.device)[:, None]).squeeze(1)
-    return Heard(rows=rows, where=where, attention=own, reads=_reads(grown, subject.name), chosen=chosen)
+    return Heard(rows=rows, where=where, attention=own, reads=reads_of(grown, subject.name), chosen=chosen)
 
 
 def _gradient(what: Tensor, of: Tensor) -> Tensor:
@@ -141,7 +141,7 @@ def _gradient(what: Tensor, of: Tensor) -> Tensor:
 def _called(
     subject: PretrainedSubject, numbers: Int[Tensor, "rows pieces"], gradients: bool
 ) -> tuple[Float[Tensor, "rows outputs"], tuple[Tensor, ...], Float[Tensor, "rows pieces features"]]:
-    """Logits, the attention of every layer, and what the last block put out; a graph of the head alone, or of all."""
+    """Logits, the attention of every layer, and the last hidden vectors; a graph from the last block on, or of all."""
     model, kept = subject.model, []
 
     def begin(_: nn.Module, __: Any) -> None:
@@ -150,19 +150,23 @@ def _called(
     def end(_: nn.Module, __: Any, told: Any) -> Any:
         torch.set_grad_enabled(True)
         first = told[0] if isinstance(told, tuple) else told
-        kept.append(first if gradients else first.detach().requires_grad_())
-        return (kept[-1], *told[1:]) if isinstance(told, tuple) else kept[-1]
+        leaf = first if gradients else first.detach().requires_grad_()
+        return (leaf, *told[1:]) if isinstance(told, tuple) else leaf
+
+    def keep(_: nn.Module, __: Any, told: Any) -> None:
+        kept.append(told[0])
 
     with ExitStack() as hooks:
         table = model.get_input_embeddings()
         for handle in (table.register_forward_hook(_leaf), table.register_forward_pre_hook(begin)):
             hooks.callback(handle.remove)
         hooks.callback(blocks_of(subject)[-1].register_forward_hook(end).remove)
+        hooks.callback(model.base_model.register_forward_hook(keep).remove)
         device = device_of(model)
         seen = torch.ones_like(numbers).to(device)
         told = model(input_ids=numbers.to(device), attention_mask=seen, output_attentions=True)
     if len(kept) != 1:
-        raise SubjectError(f"The last block of {subject.name} was not called once; its head is not understood.")
+        raise SubjectError(f"{subject.name} does not put a head on one base model; what its head reads is not known.")
     return told.logits, tuple(told.attentions or ()), kept[0]
 
 
@@ -181,7 +185,7 @@ def blocks_of(subject: PretrainedSubject) -> nn.ModuleList:
     raise SubjectError(f"{subject.name} has no list of {count} blocks of one kind, one for each layer.")
 
 
-def _reads(gradient: Float[Tensor, "rows pieces features"], who: str) -> Float[Tensor, "rows pieces"]:
+def reads_of(gradient: Float[Tensor, "rows pieces features"], who: str) -> Float[Tensor, "rows pieces"]:
     """One position, or the mean of all, by where the logits have a gradient."""
     sizes: Tensor = gradient.detach().norm(dim=2)
     there = sizes > 0

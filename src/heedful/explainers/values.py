@@ -68,7 +68,7 @@ class Call:
 
     given: tuple[Any, ...]
     named: dict[str, Any]
-    values: Float[Tensor, "rows pieces features"]
+    values: Float[Tensor, "rows pieces wide"]
     told: Float[Tensor, "rows pieces features"]
 
 
