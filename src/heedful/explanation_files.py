@@ -204,7 +204,7 @@ def _of_part(rows: Sequence[Row], class_names: Sequence[str] | None) -> Explanat
     if units is not None and texts is not None and spans is not None and _shows(units, texts, spans):
         units = None
     return Explanation.of_lists(
-        [list(row["scores"]) for row in rows],
+        [_floats(row["scores"]) for row in rows],
         targets=[_number(target, names) for target in targets],
         class_names=list(map(str, names)),
         method=str(first.get("method") or "unnamed"),
@@ -213,6 +213,11 @@ def _of_part(rows: Sequence[Row], class_names: Sequence[str] | None) -> Explanat
         spans=spans,
         **{name: first.get(name) for name in ("signed", "seconds", "passes")},
     )
+
+
+def _floats(numbers: Sequence[Any]) -> list[float]:
+    """Numbers, whole ones too; what is none is refused when an explanation is made."""
+    return [float(number) if isinstance(number, int) else number for number in numbers]
 
 
 def _all(rows: Sequence[Row], name: str) -> list[Any] | None:
@@ -267,6 +272,7 @@ def _of_object(found: Any, class_names: Sequence[str] | None) -> Explanation:
     names = class_names or found.get("class_names") or _named(found.get("targets") or [])
     try:
         about = {**found, "class_names": names, "targets": [_number(target, names) for target in found["targets"]]}
+        about["scores"] = [_floats(row) for row in about["scores"]]
         return Explanation.of_lists(**{"method": "unnamed", **about})
     except (TypeError, KeyError) as error:
         raise ExplanationError(f"The object must hold scores, targets, class_names and method: {error}.") from error
@@ -305,7 +311,7 @@ def _rationale(row: Row, number: int, length: int | None) -> list[float]:
         raise ExplanationError(f"Row {number} must have the rationale of one document; it has {len(told)}.")
     soft = told[0].get("soft_rationale_predictions")
     if soft is not None and (length is None or len(soft) == length):
-        return list(soft)
+        return _floats(soft)
     if soft is not None:
         raise ExplanationError(
             f"Row {number} has {len(soft)} scores; its text has {length} tokens between white space."

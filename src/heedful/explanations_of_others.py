@@ -26,7 +26,7 @@ PIECE_MARKS = ("##", "▁", "Ġ")
 
 
 def from_pairs(
-    pairs: Sequence[Sequence[tuple[str, float]]],
+    pairs: Sequence[Sequence[Any]],
     *,
     targets: Targets,
     class_names: Sequence[str],
@@ -146,7 +146,7 @@ def _list(names: Any, count: int) -> list[str]:
     return [names] if isinstance(names, str) else [str(name) for name in names]
 
 
-def _largest(rows: Sequence[Float[np.ndarray, "pieces classes"]], base: Any) -> list[int]:
+def _largest(rows: Sequence[NDArray[np.float64]], base: Any) -> list[int]:
     """The output that is the largest for each text: its base value and the sum of its values."""
     sums = np.stack([row.sum(0) for row in rows])
     bases: Any = 0.0 if base is None else np.asarray(base, dtype=np.float64)

@@ -7,11 +7,11 @@ compared as bare signs (compatibility decomposition, no case, no accents, no whi
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
@@ -31,9 +31,13 @@ SPECIAL = re.compile(r"\[(CLS|SEP|PAD|BOS|EOS|MASK)\]|</?s>|<(pad|bos|eos|cls|se
 UNKNOWN = re.compile(r"\[UNK\]|<unk>|<\|unk\|>", re.IGNORECASE)
 """Tokens that stand for something of the text, and do not say for what."""
 
+OPENING = "▁ĠĊĉ"
+"""How white space is written by tokenizers; alone it belongs to what comes after it."""
+
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 UNSEEN = frozenset(("Mn", "Me", "Cc", "Cf"))  # kinds of characters: combining marks, controls, what joins others
 REPLACEMENT = "\ufffd"
+FEW = 8  # words that one unknown token may stand for
 SKIPPED = 2  # what it costs to pass over a mark that no piece has; a strange length of an unknown token costs 1
 
 _SHOWN = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -46,9 +50,10 @@ BYTE_LEVEL = {chr(byte): byte for byte in _SHOWN} | {
 def fold(pieces: Explanation, units: Units) -> Explanation:
     """An explanation of pieces as one of these units, texts in the same order: scores of the pieces of a unit summed.
 
-    A piece that reaches over several units is shared among them by characters. What stands for nothing of the text
-    (special tokens) and what stands in no unit is left out; a unit without pieces has zero. Pieces without places are
-    aligned to the texts; a text that they do not make is refused, with where.
+    A piece that reaches over several units is shared among them by characters; one of white space goes with what comes
+    after it. What stands for nothing of the text (special tokens) and what stands in no unit is left out; a unit
+    without pieces has zero. Pieces without places are aligned to the texts; a text that they do not make is refused,
+    with where.
     """
     if len(pieces) != len(units):
         raise ExplanationError(f"The explanation is of {len(pieces)} texts, the reading of {len(units)}.")
@@ -58,9 +63,9 @@ def fold(pieces: Explanation, units: Units) -> Explanation:
     folded: list[float] = []
     for row, text in enumerate(units.texts):
         own = spans[int(units.offsets[row]) : int(units.offsets[row + 1])]
-        folded += _shared(_places(pieces, row, text), scores[ends[row] : ends[row + 1]], own, len(text))
+        folded += _shared(_places(pieces, row, text), scores[ends[row] : ends[row + 1]], own, text)
     about: dict[str, Any] = {name: getattr(pieces, name) for name in ("method", "signed", "seconds", "passes")}
-    return Explanation.on(units, torch.tensor(folded).double(), pieces.targets, pieces.class_names, **about)
+    return Explanation.on(units, torch.tensor(folded, dtype=torch.float64), pieces.targets, pieces.class_names, **about)
 
 
 def _one_to_one(pieces: Explanation, units: Units) -> Explanation:
@@ -98,17 +103,26 @@ def _places(pieces: Explanation, row: int, text: str) -> Spans:
         raise ExplanationError(f"Text {row}: {error}") from None
 
 
-def _shared(places: Spans, scores: Sequence[float], units: Sequence[Sequence[int]], length: int) -> list[float]:
+def _shared(places: Spans, scores: Sequence[float], units: Sequence[Sequence[int]], text: str) -> list[float]:
     """The scores of the units: each piece gives its own to the units of its characters."""
-    owner = [-1] * length
+    owner = [-1] * len(text)
     for number, (start, end) in enumerate(units):
         owner[start:end] = [number] * (end - start)
     found = [0.0] * len(units)
     for place, score in zip(places, scores, strict=True):
-        own = [unit for unit in owner[slice(*place)] if unit >= 0] if place else []
+        own = [unit for unit in owner[slice(*_beyond_space(place, text))] if unit >= 0] if place else []
         for unit in dict.fromkeys(own):
             found[unit] += score * (own.count(unit) / len(own))
     return found
+
+
+def _beyond_space(place: Span, text: str) -> Span:
+    """Where a piece stands; one of white space alone goes with the character after it, as spaces begin pieces."""
+    start, end = place
+    if not text[start:end].isspace():
+        return place
+    after = end + len(text[end:]) - len(text[end:].lstrip())
+    return after, after + 1
 
 
 def spans_of(tokens: Sequence[str], text: str) -> Spans:
@@ -122,7 +136,8 @@ def spans_of(tokens: Sequence[str], text: str) -> Spans:
     [None, (0, 1), (2, 6), (6, 7), None]
     """
     signs = Signs(text)
-    tried = [_aligned(groups, signs) for groups in (_groups(tokens, scheme) for scheme in SCHEMES) if groups]
+    ways = [groups for groups in (_groups(tokens, scheme) for scheme in SCHEMES) if groups is not None]
+    tried = [_aligned(groups, signs) for place, groups in enumerate(ways) if groups not in ways[:place]]
     good = [one for one in tried if isinstance(one, tuple)]
     if good:
         return _resolved(min(good, key=lambda one: one[0])[1], tokens, signs)
@@ -146,12 +161,31 @@ class Signs:
             (bisect_left(self.places, start), bisect_left(self.places, end)) for start, end in found.tolist()
         )
 
-    def room(self, start: int) -> range:
-        """Where an unknown token that begins here may end: after any sign up to the next white space."""
-        for end in range(start + 1, len(self.signs)):
-            if any(sign.isspace() for sign in self.text[self.places[end - 1] + 1 : self.places[end]]):
-                return range(start + 1, end + 1)
-        return range(start + 1, len(self.signs) + 1)
+    @cached_property
+    def gaps(self) -> list[int]:
+        """Before which signs there is white space, and the end."""
+        pairs = enumerate(pairwise(self.places), 1)
+        there = [sign for sign, (one, other) in pairs if any(map(str.isspace, self.text[one + 1 : other]))]
+        return [*there, len(self.signs)]
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """After which signs words and marks end."""
+        return sorted(end for _, end in self.words)
+
+    def room(self, start: int, follow: str) -> set[int]:
+        """Where an unknown token that begins here may end: after one sign, with a word, at the next white space, or
+        where the next token begins that is known."""
+        if start == len(self.signs):
+            return set()
+        last = self.gaps[bisect_right(self.gaps, start)]
+        first = bisect_right(self.ends, start)
+        ends = {start + 1, last, *self.ends[first : first + FEW]}
+        place = self.signs.find(follow, start + 1, last + len(follow)) if follow else -1
+        while place >= 0:
+            ends.add(place)
+            place = self.signs.find(follow, place + 1, last + len(follow))
+        return {end for end in ends if end <= last}
 
     def span(self, start: int, end: int) -> Span:
         return self.places[start], self.places[end - 1] + 1
@@ -169,19 +203,21 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Group:
-    """Tokens that make whole characters together: one, or several that hold the bytes of one character."""
+    """Tokens that make whole characters together: one, or several that share the bytes of characters."""
 
     tokens: tuple[int, ...]
     signs: str
+    parts: tuple[Span, ...] = ((0, 0),)
+    """From which to which of the signs each token reaches."""
     special: bool = False
     unknown: bool = False
 
-    def ways(self, signs: Signs, start: int) -> Iterator[tuple[int, int, int]]:
+    def ways(self, signs: Signs, start: int, follow: str) -> Iterator[tuple[int, int, int]]:
         """Which signs it can stand for when the text is read up to `start`: from, to, and what that costs."""
         if self.special:
             yield start, start, 0
         if self.unknown:
-            for end in signs.room(start):
+            for end in signs.room(start, follow):
                 yield start, end, int((start, end) not in signs.words)
             return
         begin = start
@@ -218,7 +254,7 @@ def _groups(tokens: Sequence[str], scheme: Any) -> list[_Group] | None:
     """The tokens as what they stand for; None where they are not of this scheme."""
     groups: list[_Group] = []
     open_tokens: list[int] = []
-    held = b""
+    held: list[bytes] = []
     for number, token in enumerate(tokens):
         special, unknown = bool(SPECIAL.fullmatch(token.strip())), bool(UNKNOWN.fullmatch(token.strip()))
         read = scheme(token)
@@ -226,27 +262,40 @@ def _groups(tokens: Sequence[str], scheme: Any) -> list[_Group] | None:
             return None
         if special or unknown:
             groups += _closed(open_tokens, held, final=True)
-            groups.append(_Group(tokens=(number,), signs=_bare(token), special=special, unknown=unknown))
-            open_tokens, held = [], b""
+            signs = _bare(token)
+            parts = ((0, len(signs)),)
+            groups.append(_Group(tokens=(number,), signs=signs, parts=parts, special=special, unknown=unknown))
+            open_tokens, held = [], []
             continue
-        open_tokens, held = [*open_tokens, number], held + read
+        open_tokens, held = [*open_tokens, number], [*held, read]
         if done := _closed(open_tokens, held):
             groups += done
-            open_tokens, held = [], b""
+            open_tokens, held = [], []
     return groups + _closed(open_tokens, held, final=True)
 
 
-def _closed(tokens: Sequence[int], held: bytes, *, final: bool = False) -> list[_Group]:
+def _closed(tokens: Sequence[int], held: Sequence[bytes], *, final: bool = False) -> list[_Group]:
     """The tokens as one group if their bytes are whole characters; nothing otherwise, unless there are no more."""
     if not tokens:
         return []
     try:
-        read = held.decode("utf-8", "surrogatepass")
+        read = b"".join(held).decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         if not final:
             return []
-        read = held.decode("utf-8", "replace")
-    return [_Group(tokens=tuple(tokens), signs=_bare(read))]
+        read = b"".join(held).decode("utf-8", "replace")
+    return [_Group(tokens=tuple(tokens), signs=_bare(read), parts=_parts(read, held))]
+
+
+def _parts(read: str, held: Sequence[bytes]) -> tuple[Span, ...]:
+    """The signs of the characters that the bytes of each token belong to."""
+    signs = list(accumulate((len(_bare(sign)) for sign in read), initial=0))
+    ends = list(accumulate((len(sign.encode("utf-8", "surrogatepass")) for sign in read), initial=0))
+    found = []
+    for start, end in pairwise(accumulate(map(len, held), initial=0)):
+        own = [place for place in range(len(read)) if ends[place] < end and ends[place + 1] > start]
+        found.append((signs[own[0]], signs[own[-1] + 1]) if own else (0, 0))
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,10 +320,10 @@ class _Mismatch:
 def _aligned(groups: Sequence[_Group], signs: Signs) -> tuple[int, list[tuple[_Group, int, int]]] | _Mismatch:
     """The cheapest way to read the whole text by the groups in their order."""
     reached: dict[int, tuple[int, Trail]] = {0: (0, None)}
-    for group in groups:
+    for group, follow in zip(groups, _following(groups), strict=True):
         found: dict[int, tuple[int, Trail]] = {}
         for start, (cost, trail) in reached.items():
-            for begin, end, more in group.ways(signs, start):
+            for begin, end, more in group.ways(signs, start, follow):
                 if end not in found or cost + more < found[end][0]:
                     found[end] = (cost + more, (trail, begin, end))
         if not found:
@@ -292,6 +341,14 @@ def _aligned(groups: Sequence[_Group], signs: Signs) -> tuple[int, list[tuple[_G
     return cost, [(group, begin, end) for group, (begin, end) in zip(groups, _walked(trail), strict=True)]
 
 
+def _following(groups: Sequence[_Group]) -> list[str]:
+    """The signs of the next group that has any, for each group; none if that is unknown."""
+    found = [""]
+    for group in reversed(groups[1:]):
+        found.append(found[-1] if group.special or not group.signs else "" if group.unknown else group.signs)
+    return found[::-1][: len(groups)]
+
+
 def _walked(trail: Trail) -> list[Span]:
     steps = []
     while trail is not None:
@@ -305,11 +362,12 @@ def _resolved(steps: Sequence[tuple[_Group, int, int]], tokens: Sequence[str], s
     word with the next sign, an accent with the one before."""
     found: Spans = [None] * len(tokens)
     for group, begin, end in steps:
-        for number in group.tokens:
-            if end > begin:
-                found[number] = signs.span(begin, end)
-            elif tokens[number].strip() and not group.special and signs.signs:
-                opens = tokens[number][0] in "▁ĠĊ" or begin == 0
-                near = min(begin, len(signs.signs) - 1) if opens else begin - 1
-                found[number] = signs.span(near, near + 1)
+        for number, (first, last) in zip(group.tokens, group.parts, strict=True):
+            start, stop = (begin, end) if group.unknown else (begin + first, begin + last)
+            if end > begin and stop > start:
+                found[number] = signs.span(start, stop)
+            elif tokens[number] and not group.special:
+                opens = start == 0 or tokens[number][0].isspace() or tokens[number][0] in OPENING
+                near = start if opens else start - 1
+                found[number] = signs.span(near, near + 1) if near < len(signs.signs) else None
     return found
