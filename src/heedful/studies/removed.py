@@ -31,10 +31,10 @@ OF_DECISIONS: InWords = {
 NOTE = (
     "Units are taken away along each order until the decision flips. The readout of this model is not known to be "
     "affine in its attention, so the provably smallest set is not at hand: “minimum” is the smallest set that a search "
-    "found, an upper bound: no unit of it can be put back without undoing the flip, and it is proven smallest where every smaller set was asked about. Both tables are on "
-    "the texts of which a part was found to be enough. “lead gone”: how much of the lead over the next class (of the "
-    "log probabilities) goes with as many units as that set has (D3); “beats chance”: how often more of it goes than "
-    "with random ones (S6b)."
+    "found, an upper bound. No unit of it can be put back without undoing the flip, and it is proven smallest where "
+    "every smaller set was asked about. Both tables are on the texts of which a part was found to be enough. “lead "
+    "gone”: how much of the lead over the next class (of the log probabilities) goes with as many units as that set "
+    "has (D3); “beats chance”: how often more of it goes than with random ones (S6b)."
 )
 
 
