@@ -49,7 +49,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(heedful, "attentions")
 
 
-EXTRAS = {"captum", "gensim", "ray", "shap", "sklearn", "transformers"}
+EXTRAS = {"captum", "fastapi", "gensim", "ray", "shap", "sklearn", "transformers", "uvicorn"}
 """What heedful does not bring along by itself."""
 
 
