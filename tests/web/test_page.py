@@ -60,7 +60,7 @@ class Page:
         field = self.one("#text")
         field.clear()
         field.send_keys(text)
-        self.until(lambda: "".join(self.one(".strip").text.split()) == "".join(text.split()))
+        self.until(lambda: self.one(".strip").get_property("textContent") == text)
         self.until(lambda: "nothing erased" in self.one("#now").text)
 
     def slide(self, to: int) -> None:

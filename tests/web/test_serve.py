@@ -14,10 +14,12 @@ import heedful
 from heedful.errors import InputError, MissingExtra
 from heedful.pipeline import Run
 from heedful.web.limits import RATE_HERE, RATE_OPEN, Hosts, Limits
-from heedful.web.opening import examples_of
-from heedful.web.served import ServedRun
+from heedful.web.opening import examples_of, serve_subject
+from heedful.web.served import NOT_HERE, ServedRun
 from heedful.web.serving import ServeError, limits_for, listen, make_server, named_apart
 from tests.commands import Call, start
+from tests.tiny_transformers import made
+from tests.web.conftest import running
 
 
 def test_the_command_serves_on_this_computer_and_ends(two_runs: tuple[Run, Run]) -> None:
@@ -75,6 +77,20 @@ def test_port_six_of_the_newer_kind() -> None:
         pytest.skip("no addresses of version 6 here")
     with listen("::1", 0) as taken:
         assert taken.family == socket.AF_INET6
+
+
+def test_a_folder_of_a_transformers_model_is_served(tmp_path: Path) -> None:
+    model, tokenizer = made("bert")
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path / "tiny")
+    with running([serve_subject(tmp_path / "tiny", words=100)]) as site:
+        told = site.post("erase", text="a good film", positions=[1]).json
+        refused = site.post("minimum", text="a good film")
+    own = heedful.subject(model, tokenizer).read(["a good film", "a film"])
+    assert list(told["probabilities"].values()) == pytest.approx(own.probabilities[0].tolist(), abs=1e-6)
+    assert told["level"] == "delete"
+    assert list(told["after"]["probabilities"].values()) == pytest.approx(own.probabilities[1].tolist(), abs=1e-6)
+    assert (refused.status, refused.error) == (422, NOT_HERE["minimum"])
 
 
 def test_texts_to_start_from_are_of_several_kinds(two_runs: tuple[Run, Run]) -> None:

@@ -29,7 +29,8 @@ def serve_run(run: Run, *, words: int) -> ServedRun:
         )
     model = run.model().exact()
     examples, notice = examples_of(run)
-    model_words = f"{settings.model.attention} attention, {_encoder_words(settings.model.encoder)}"
+    structure = "hierarchical, " if model.hierarchical else ""
+    model_words = f"{structure}{settings.model.attention} attention, {_encoder_words(settings.model.encoder)}"
     return ServedRun(
         name=run.path.name,
         title=f"{run.manifest['corpus']}: {model_words}, λ = {settings.model.score_scale:g}",

@@ -14,6 +14,7 @@ let runs = [];
 let readings = []; // of the model, and of the one beside it: {name, explained, node, gone, after}
 let erasure = null; // of the first
 let turn = 0; // which text is being read: answers to earlier ones are dropped
+let asked = 0; // the same of erasures
 
 const served = (name) => runs.find((run) => run.name === name) ?? runs[0];
 const noun = () => served(state.model).unit;
@@ -67,11 +68,13 @@ function reading(explained, first) {
     strip(text, units, explained.tokens.map((token) => token[kind]), kind, { buttons: first && number === 0 }));
   if (!kinds.length) strips.push(strip(text, units, units.map(() => 0), "alone", { buttons: first, label: "the text" }));
   if (explained.words) strips.splice(1, 0, wordStrip(text, explained.words));
+  const { missing } = served(explained.model);
   const unknown = explained.tokens.filter((token) => !token.known).length;
   const decision = el("div", { class: "decision" });
   const node = el("section", { class: "card reading", "aria-label": served(explained.model).title },
     el("h2", {}, served(explained.model).title), decision, el("div", { class: "strips" }, ...strips,
-      unknown ? el("p", { class: "rest" }, `${counted(unknown, noun())} not in its vocabulary; they share the scores of an unknown one.`) : null));
+      unknown ? el("p", { class: "rest" }, `${counted(unknown, noun())} not in its vocabulary; they share the scores of an unknown one.`) : null,
+      missing.attention ? el("p", { class: "rest" }, missing.attention) : null));
   if (first) {
     strips[0].querySelectorAll(".strip").forEach(moveByKeys);
     node.addEventListener("click", (event) => {
@@ -93,9 +96,10 @@ function show() {
   state.toggled = state.toggled.filter((position) => position < units);
   showRankings(erasure, state.by, noun(), chooseRanking);
   $("slider").max = units;
-  const how = erasure.level === "attention"
+  const ways = { delete: "the text is read without it", mask: "something unknown stands in its place", attention: "nothing attends to it" };
+  const how = !served(state.model).missing.attention
     ? `Click a ${noun()} in the first strip, or move along an order. An erased ${noun()} gets no attention and the others share it: what the model then says follows exactly from its own numbers.`
-    : `Click a ${noun()} in the first strip, or move along an order. The model is asked again each time (${erasure.level}).`;
+    : `Click a ${noun()} in the first strip, or move along an order. The model is asked again for each erased ${noun()}: ${ways[erasure.level]}.`;
   $("erase-lead").textContent = how;
   showCourse();
   showScores();
@@ -161,7 +165,7 @@ function showErasure() {
   showPlace(course(), state.gone);
   $("slider").setAttribute("aria-valuetext", counted(state.gone, noun()));
   $("restore").disabled = gone.size === 0;
-  askErased(turn);
+  askErased();
 }
 
 function markRows(gone) {
@@ -169,13 +173,14 @@ function markRows(gone) {
     row.classList.toggle("gone", gone.has(Number(row.dataset.position)));
 }
 
-async function askErased(mine) {
+async function askErased() {
+  const mine = ++asked;
   try {
     const answers = await Promise.all(readings.map((one, number) =>
       one.gone.size
         ? ask("erase", { text: state.text, model: one.explained.model, positions: [...one.gone], rankings: [] }, `erased ${number}`)
         : null));
-    if (mine !== turn) return;
+    if (mine !== asked) return;
     readings.forEach((one, number) => {
       one.after = answers[number]?.after ?? null;
       showDecision(one);
