@@ -20,7 +20,7 @@ from heedful.errors import DataError
 from heedful.explanations import Explanation
 from heedful.models.classifier import Classifier
 from heedful.studies.foreign import ForeignAudit, audit_foreign
-from heedful.studies.models import distinct_rows, drawn_rows, drawn_texts, match_classes, subject_of
+from heedful.studies.models import cut_said, distinct_rows, drawn_rows, drawn_texts, match_classes, subject_of
 from heedful.studies.removed import remove_units
 from heedful.subjects import DELETE, Subject
 from heedful.text.corpus import Corpus
@@ -229,7 +229,10 @@ def test_too_long_texts_are_refused_and_cut_only_when_asked(tmp_path: Path) -> N
         audit_foreign(corpus, heedful.subject(model, tokenizer), lambda _: tmp_path / "none", texts=9)
     assert not (tmp_path / "none").exists()
     cut = subject_of(heedful.subject(model, tokenizer), truncate=True)
-    assert len(cut.read(["good " * 80]).units.segments) < 80
+    units = cut.read(["good " * 80, "a film"]).units
+    assert int(units.lengths[0]) < 80
+    assert cut_said(units) == ["Of 1 text only the beginning was read: the model cannot read more."]
+    assert cut_said(heedful.subject(model, tokenizer).read(["a film  "]).units) == []
 
 
 @pytest.mark.parametrize("number", range(12))

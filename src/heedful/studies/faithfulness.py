@@ -22,7 +22,7 @@ from heedful.explanations import Explanation
 from heedful.notebook import counted
 from heedful.report.page import Page, PageTable, Section
 from heedful.studies.compare import Compared, compare
-from heedful.studies.models import Stages, drawn_rows, drawn_texts, match_classes
+from heedful.studies.models import Stages, cut_said, drawn_rows, drawn_texts, match_classes
 from heedful.studies.rationales import Marked, marks_of
 from heedful.subjects import Reading, Subject
 from heedful.sweep.loop import SweepEvent
@@ -74,6 +74,7 @@ def measure_subject(
         said = [*corpus.notices, f"The {counted(len(explained), 'text')} are those of the files of explanations."]
     stages.begin("reading the texts")
     reading = model.read(drawn.texts if explained is None else explained)
+    said += cut_said(reading.units)
     return _suite(reading, wanted, said, stages, marked=marked, name=f"{model.name} on {corpus.name}")
 
 

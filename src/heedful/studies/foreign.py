@@ -36,7 +36,7 @@ from heedful.report.strips import Example, Shading, make_shaded
 from heedful.report.terminal import printable
 from heedful.studies.compare import ATTENTION, Compared, compare
 from heedful.studies.examine import ON_REMOVED_WORDS, ON_WORDS, Examination, chance_words, examine
-from heedful.studies.models import Classes, Stages, Texts, drawn_rows, drawn_texts, match_classes, subject_of
+from heedful.studies.models import Classes, Stages, Texts, cut_said, drawn_rows, drawn_texts, match_classes, subject_of
 from heedful.studies.removed import Removed, remove_units
 from heedful.studies.wording import accuracy_words, class_naming, left_out_classes, strongest_tokens
 from heedful.subjects import DELETE, Reading, Subject, check_way
@@ -204,7 +204,7 @@ def ask(corpus: Corpus, model: Subject, *, texts: int, how: str | None, seed: in
         attention=attention,
         how=way,
         seed=seed,
-        notices=[*corpus.notices, *classes.notices, *said, *left_out_classes(corpus)],
+        notices=[*corpus.notices, *classes.notices, *said, *cut_said(reading.units), *left_out_classes(corpus)],
     )
 
 

@@ -14,10 +14,10 @@ from torch import Tensor
 from heedful.adapters import subject
 from heedful.adapters.asking import SubjectError
 from heedful.errors import DataError
-from heedful.notebook import listed
+from heedful.notebook import counted, listed
 from heedful.pipeline import Run
 from heedful.store import MANIFEST
-from heedful.subjects import Subject
+from heedful.subjects import Subject, Units
 from heedful.sweep.loop import Measuring, SweepEvent
 from heedful.text.corpus import Corpus
 
@@ -113,6 +113,15 @@ def distinct_rows(texts: Sequence[str]) -> list[int]:
     for row, text in enumerate(texts):
         first.setdefault(text, row)
     return list(first.values())
+
+
+def cut_said(units: Units) -> list[str]:
+    """What must be said of texts of which only the beginning was read."""
+    if units.texts is None or units.spans is None:
+        return []
+    ends = units.spans[units.offsets[1:] - 1, 1].tolist()
+    cut = sum(bool(text[end:].strip()) for text, end in zip(units.texts, ends, strict=True))
+    return [f"Of {counted(cut, 'text')} only the beginning was read: the model cannot read more."] if cut else []
 
 
 @dataclass(frozen=True, kw_only=True)
