@@ -73,6 +73,13 @@ def test_attention_where_it_matters_is_an_area() -> None:
     assert attended_where_it_matters(attended(1, 3)).value == 0.0
 
 
+def test_words_with_the_same_effect_are_on_one_side_whatever_their_order() -> None:
+    lifts = [3.0] * 20 + [1.0] * 180
+    table = pd.DataFrame({"effect_apart": [0.4] * 20 + [0.0] * 180, "lift_apart": lifts, "occurrences": 8})
+    assert attended_where_it_matters(table).value == 1.0
+    assert attended_where_it_matters(table.iloc[::-1]).value == 1.0
+
+
 def test_an_answer_stands_on_claims_of_asked_models_as_on_those_of_traces() -> None:
     names: dict[str, Decision] = {"M1": "yes", "D1": "yes", "C8c": "yes", "D2": "yes", "S6b": "yes", "D3": "no"}
     said = [verdict(name, decision) for name, decision in names.items()]

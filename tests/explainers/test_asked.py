@@ -96,11 +96,11 @@ def test_kernel_shap_approaches_shapley_values() -> None:
 
 
 def test_lime_weighs_near_texts_more() -> None:
-    """Its weights are those of least squares over all halves, each counting by exp(−d²/0.25²)."""
+    """Its weights are those of least squares over all halves, each counting by √exp(−d²/0.25²)."""
     words = GAME.split()
     marks = [[(number >> place) & 1 for place in range(4)] for number in range(16)]
     told = [say([word for word, there in zip(words, row, strict=True) if there]) for row in marks]
-    near = [math.exp(-(((1 - math.sqrt(sum(row) / 4)) / 0.25) ** 2)) for row in marks]
+    near = [math.sqrt(math.exp(-(((1 - math.sqrt(sum(row) / 4)) / 0.25) ** 2))) for row in marks]
     root = np.sqrt(near)[:, None]
     solved = np.linalg.lstsq(root * np.array([[*row, 1] for row in marks]), root[:, 0] * told, rcond=None)[0]
     found = heedful.explain(reading_of(texts=[GAME]), by="lime", samples=6_000)

@@ -8,7 +8,7 @@ import pytest
 
 import heedful
 from heedful.errors import DataError
-from heedful.studies.rationales import marks_of, read_marked, spans_of
+from heedful.studies.rationales import IMPORTANT, marks_of, read_marked, spans_of
 
 TEXT = "a well-made film , good fun"
 
@@ -50,6 +50,7 @@ def test_a_file_with_such_a_column_says_what_was_marked_by_text(tmp_path: Path) 
     rows = [{"text": TEXT, "label": 1, "rationales": [[4, 5]]}, {"text": "dull", "label": 0, "rationales": []}]
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     assert read_marked(path) == {TEXT: [[4, 5]], "dull": []}
+    assert read_marked(path, IMPORTANT) is None, "what people marked is not what truly matters"
     plain = tmp_path / "plain.csv"
     plain.write_text("text,label\na,b\n", encoding="utf-8")
     assert read_marked(plain) is None

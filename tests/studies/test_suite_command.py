@@ -1,6 +1,8 @@
 """`heedful faithfulness` and `heedful audit --model`: what they print and save, and every wrong thing as a sentence."""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -9,10 +11,12 @@ import transformers
 
 import heedful
 from heedful.analysis.faithfulness import plant
-from heedful.errors import DataError
+from heedful.analysis.faithfulness.suite import Faithfulness
+from heedful.errors import DataError, InputError
+from heedful.explainers import explain
 from heedful.explanation_files import write_explanations
 from heedful.models.classifier import Classifier
-from heedful.studies.compare import CHOOSING, chosen_explainers, compare, in_intervals
+from heedful.studies.compare import BESIDE, choose, chosen_explainers, compare, in_intervals
 from heedful.studies.faithfulness import Wanted, marked_world, measure_subject, watch_metrics
 from heedful.text.corpus import Corpus
 from tests.commands import Call, write_corpus
@@ -130,11 +134,56 @@ def test_what_is_best_is_chosen_by_metrics_that_may_be_trusted() -> None:
     assert chosen_explainers(planted, None)[1]["attention"].startswith("it needs a trace")
 
 
-def test_the_metrics_that_choose_are_those_that_the_documentation_trusts() -> None:
+def of_areas(areas: Mapping[str, Sequence[float]]) -> Faithfulness:
+    """Measured explanations with these AOPC, a number for each text."""
+    rows = [
+        {"method": method, "metric": "aopc", "instance": text, "value": value}
+        for method, values in areas.items()
+        for text, value in enumerate(values)
+    ]
+    table = pd.DataFrame([{"method": method, "metric": "aopc"} for method in areas])
+    return Faithfulness(table=table, instances=pd.DataFrame(rows), bounds=None, how="delete", passes=0, seconds=0.0)
+
+
+def test_what_is_best_is_chosen_by_the_number_that_is_tested() -> None:
+    found = choose(of_areas({"attention": [0.4, 0.41] * 30, "a": [0.3] * 60, "b": [0.6, 0.61] * 30}))
+    assert found is not None
+    assert (found.best, found.verdict is not None and found.verdict.decision) == ("b", "yes")
+    assert found.areas["explanation"].tolist() == ["b", "attention", "a"]
+    assert found.words == "Use b rather than attention: its AOPC is larger."
+    behind = choose(of_areas({"attention": [0.4, 0.41] * 30, "a": [0.2] * 60}))
+    assert behind is not None
+    assert behind.words == "By AOPC attention is truer to the model than a, the best of the others."
+
+
+def test_nothing_is_recommended_on_few_texts_or_if_it_is_no_better_than_chance() -> None:
+    few = choose(of_areas({"random": [0.1] * 10, "a": [0.9] * 10}))
+    assert few is not None
+    assert few.words == "There are too few texts to say which explanation to use: 20 are needed."
+    same = choose(of_areas({"random": [0.1, 0.5] * 30, "a": [0.5, 0.1] * 30}))
+    assert same is not None
+    assert same.words.startswith("No explanation at hand is shown to be better than chance: the best is a (AOPC ")
+    ahead = choose(of_areas({"random": [0.1, 0.12] * 30, "a": [0.5, 0.51] * 30}))
+    assert ahead is not None
+    assert ahead.words.startswith("Of the explanations at hand use a: it has the largest AOPC (+0.3")
+    assert choose(of_areas({"a": [0.5] * 30, "b": [0.4] * 30})) is None
+
+
+def test_explanations_of_another_class_are_not_compared() -> None:
+    planted = plant("additive", texts=12, seed=2).reading
+    own = explain(planted, by="leave_one_out")
+    other = replace(own, targets=1 - own.targets, method="mine")
+    with pytest.raises(
+        InputError, match="'mine' explains another class than 'leave_one_out' in 12 texts, such as text 0"
+    ):
+        compare(planted, by=["leave_one_out"], given=[other], metrics=["aopc"])
+
+
+def test_the_metrics_that_stand_beside_each_other_are_those_that_the_documentation_trusts() -> None:
     text = (Path(__file__).parents[2] / "docs" / "faithfulness.md").read_text(encoding="utf-8")
     rows = [line.split("|") for line in text.splitlines() if line.startswith("|") and "| trust |" in line]
     trusted = {name.strip() for row in rows for name in row[1].split(",")}
-    assert set(CHOOSING) == trusted - {"tau_loo", "naopc"}
+    assert set(BESIDE) == trusted - {"tau_loo", "naopc", "deletion"}
 
 
 WRONG = {
@@ -194,7 +243,9 @@ def test_a_transformer_is_audited_on_the_command_line(call: Call, folder: Path, 
     assert Path(done.json["report"]) == store / "audits" / "mine_films.csv" / "report.html"
     assert Path(done.json["report"]).is_file()
     assert done.json["facts"]["Data"]["seed"] == 3
-    assert {row["claim"] for row in done.json["verdicts"]} >= {"M1", "D1", "D2", "D3", "D5"}
+    claims = {row["claim"] for row in done.json["verdicts"]}
+    assert claims >= {"M1", "D1", "D2", "D3"}
+    assert "D5" not in claims, "a model that has learned nothing is not explained"
 
 
 def test_a_run_is_audited_as_it_is(call: Call, tmp_path: Path) -> None:

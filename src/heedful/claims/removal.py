@@ -18,7 +18,8 @@ from heedful.claims.erasure_numbers import lead_taken, wins
 from heedful.claims.scores import ALL_RIGHT, RIGHT, SMALLEST_LIFT
 
 DECISIVE, IDLE = 0.25, 0.5
-"""The words that move the output most and least: these shares of those that can be compared; the rest is neither."""
+"""The words that move the output most and least: these shares of those that can be compared; the rest is neither. Words
+with the same effect are on the same side, whatever their order."""
 
 GUIDE = "leave_one_out"
 """The order by what goes with each unit alone."""
@@ -37,9 +38,9 @@ def attended_where_it_matters(words: pd.DataFrame) -> Estimate:
     rows = words.dropna(subset=["lift_apart", "effect_apart"])
     if not len(rows):
         return too_few(0, 0)
-    ranks = rows["effect_apart"].rank(method="first", ascending=False)
-    strong = (ranks <= np.ceil(DECISIVE * len(rows))).to_numpy()
-    weak = (ranks > len(rows) - np.floor(IDLE * len(rows))).to_numpy()
+    effects = rows["effect_apart"].to_numpy(np.float64)
+    weak = effects <= np.quantile(effects, IDLE)
+    strong = (effects >= np.quantile(effects, 1 - DECISIVE)) & (effects > 0) & ~weak
     lifts = np.log(rows["lift_apart"].clip(lower=SMALLEST_LIFT)).to_numpy(np.float64)
     often = rows["occurrences"].to_numpy(np.float64)
     return matched_area(lifts[strong], lifts[weak], (often[strong], often[weak]))
@@ -132,7 +133,7 @@ CLAIMS = named(
         found="its area between the curves (AOPC) is {:+.3f} against that of attention, on texts that did not choose "
         "it",
         yes="Another explanation is truer to the model than attention: {found}.",
-        no="No other explanation is truer to the model than attention: of the best of them {found}.",
+        no="Attention is truer to the model than the best of the others: {found}.",
         unsure="Of the best other explanation {found}",
         doubt=UNTOLD,
         silence=f"There are too few texts to tell: {FEWEST} are needed beside those that choose.",

@@ -108,12 +108,12 @@ def _watched(
     from heedful.errors import DataError
     from heedful.studies import faithfulness as study
     from heedful.studies.models import drawn_rows, subject_of
-    from heedful.studies.rationales import read_marked
+    from heedful.studies.rationales import IMPORTANT, read_marked
 
     worlds = None
     if model is not None:
         data = settings.data
-        marked = read_marked(data.source, text_column=data.text_column, encoding=data.encoding)
+        marked = read_marked(data.source, IMPORTANT, text_column=data.text_column, encoding=data.encoding)
         if marked is None:
             raise DataError(
                 f"'{data.source}' must be a file with a column `important`: for each text a list of the words that "

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -135,7 +136,7 @@ def _targets(given: Targets, reading: Reading) -> Int[Tensor, " instances"]:
     texts, classes = len(reading.units), tuple(reading.class_names)
     if given is None:
         return reading.decisions.cpu()
-    listed = given.tolist() if isinstance(given, Tensor) else given
+    listed = given.tolist() if isinstance(given, Tensor | np.ndarray) else given
     every = [listed] * texts if isinstance(listed, int | str) else list(listed)
     if len(every) != texts:
         raise InputError(f"targets must be one class for all texts, or one for each of {texts:,}; got {len(every):,}.")

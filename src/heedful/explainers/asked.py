@@ -76,9 +76,9 @@ def lime(request: Request, *, samples: int | None = None) -> Scored:
 
 
 def nearness(_: Tensor, marks: Float[Tensor, "1 units"], __: Tensor, **___: object) -> float:
-    """exp(−d²/0.25²), d the cosine distance between the marks of a set and those of the whole text."""
+    """√exp(−d²/0.25²), d the cosine distance between the marks of a set and those of the whole text."""
     distance = 1 - math.sqrt(float(marks.mean()))
-    return math.exp(-((distance / KERNEL_WIDTH) ** 2))
+    return math.exp(-((distance / KERNEL_WIDTH) ** 2) / 2)
 
 
 def kernel_shap(request: Request, *, samples: int | None = None) -> Scored:

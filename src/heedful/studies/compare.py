@@ -1,7 +1,8 @@
 """Explanations beside each other: which can be had of a reading, every metric of each, and which one to use.
 
-Which is best is chosen on one half of the texts, by the metrics that know the truth where it is known
-(docs/faithfulness.md); whether it is better than attention is asked on the other half.
+Which is best is chosen on one half of the texts, by AOPC, which knows the truth where it is planted
+(docs/faithfulness.md); whether it is better than attention, or than chance where there is none, is asked of the same
+number on the other half.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,14 +14,18 @@ import pandas as pd
 from jaxtyping import Bool
 from torch import Tensor
 
-from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
+from heedful.analysis.faithfulness.metrics import ARROWS, find_metric
 from heedful.analysis.faithfulness.suite import Faithfulness, faithfulness
 from heedful.analysis.faithfulness.watching import TRUSTED_METRICS
+from heedful.analysis.statistics import FEWEST
 from heedful.claims import Verdict, judge
+from heedful.claims.removal import better_by
+from heedful.errors import InputError
 from heedful.explainers import EXPLAINERS, explain_all, possible
 from heedful.explanations import Explanation
 from heedful.figures.faithfulness import metric_grid
 from heedful.figures.picture import Figure, Picture
+from heedful.notebook import counted
 from heedful.report.page import PageTable, Section
 from heedful.subjects import Reading
 
@@ -34,8 +39,9 @@ USUAL = (
 )
 """What is compared where nothing else is asked for, as far as it can be had; the others cost most or say least."""
 
-CHOOSING = tuple(name for name in TRUSTED_METRICS if name not in {"tau_loo", "naopc"})
-"""The metrics that choose: τ with leave-one-out prefers leave-one-out by definition, and NAOPC is known of traces."""
+BESIDE = tuple(name for name in TRUSTED_METRICS if name not in {"tau_loo", "naopc", "deletion"})
+"""The metrics that are shown beside each other. τ with leave-one-out prefers leave-one-out by definition, NAOPC is known
+of traces, and deletion differs from AOPC by the same number for all explanations of a text."""
 
 GRID = Figure(
     name="explanations-by-metrics",
@@ -51,27 +57,34 @@ Told = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choice:
-    """The explanation that does best, and whether it is better than attention."""
+    """The explanation with the largest AOPC on one half of the texts, and whether it is better than its rival there."""
 
     best: str
-    ranks: pd.DataFrame
-    """One row per explanation: its mean rank by the metrics that choose, on the texts that choose, best first."""
+    rival: str
+    """Attention; where there is none, chance."""
+    areas: pd.DataFrame
+    """One row per explanation: its mean AOPC on the texts that choose, best first."""
     differences: pd.DataFrame
-    """One row per text that did not choose: instance, difference of the AOPC of the best and that of attention."""
+    """One row per text that did not choose: instance, difference of the AOPC of the best and that of its rival."""
     verdict: Verdict | None
-    """None where there is no attention, or its AOPC was not measured."""
+    """D5, where the rival is attention."""
 
     @property
     def words(self) -> str:
-        """What to use, in a sentence or two."""
-        best, found = self.best.replace("_", " "), self.verdict
-        if found is None:
-            return f"Of the explanations at hand {best} does best by the metrics that may be trusted."
-        if found.decision == "yes":
-            return f"Use {best} rather than attention: it is truer to the model by the metrics that may be trusted."
-        if found.decision == "no":
-            return "Use attention: no other explanation at hand is truer to the model."
-        return f"Attention and {best}, the best of the others, cannot be told apart."
+        """What to use, in a sentence."""
+        best, ahead = self.best.replace("_", " "), better_by(self.differences)
+        if ahead.count < FEWEST:
+            return f"There are too few texts to say which explanation to use: {2 * FEWEST} are needed."
+        if self.rival != ATTENTION:
+            told = f"{ahead.value:+.3f} [{ahead.low:+.3f}, {ahead.high:+.3f}] against chance"
+            if ahead.low > 0:
+                return f"Of the explanations at hand use {best}: it has the largest AOPC ({told})."
+            return f"No explanation at hand is shown to be better than chance: the best is {best} (AOPC {told})."
+        if ahead.low > 0:
+            return f"Use {best} rather than attention: its AOPC is larger."
+        if ahead.high < 0:
+            return f"By AOPC attention is truer to the model than {best}, the best of the others."
+        return f"By AOPC attention and {best}, the best of the others, cannot be told apart."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +96,8 @@ class Compared:
     left_out: Mapping[str, str]
     """Explainers that cannot be had here, and why; and those that were not asked for."""
     choice: Choice | None
-    """None where nothing can be chosen from: too few explanations, or no metric that may be trusted."""
+    """None where nothing can be chosen."""
+    why_none: str = "Nothing is chosen: that takes AOPC, and two explanations of which one is attention or chance."
 
     def explanation(self, method: str) -> Explanation | None:
         return next((one for one in self.explanations if one.method == method), None)
@@ -107,7 +121,7 @@ class Compared:
         return Section(
             name="explanations",
             title="Which explanation to use",
-            lead=f"{choice.words if choice else 'Nothing can be chosen from.'} On {count:,} test texts; units go by "
+            lead=f"{choice.words if choice else self.why_none} On {count:,} test texts; units go by "
             f"“{self.measured.how}”.",
             verdicts=verdicts,
             tables=[best],
@@ -133,11 +147,11 @@ class Compared:
         )
 
     def _brief(self) -> pd.DataFrame:
-        """One row per explanation, best first: the metrics that choose, and the cost of a text."""
+        """One row per explanation, best first: metrics that may be trusted, and the cost of a text."""
         table = self.measured.table
-        shown = [name for name in CHOOSING if name in set(table["metric"])] or table["metric"].unique().tolist()[:6]
+        shown = [name for name in BESIDE if name in set(table["metric"])] or table["metric"].unique().tolist()[:6]
         wide = table.pivot(index="method", columns="metric", values="value")
-        order = self.choice.ranks["explanation"].tolist() if self.choice else table["method"].unique().tolist()
+        order = self.choice.areas["explanation"].tolist() if self.choice else table["method"].unique().tolist()
         names = {str(name): _headed(str(name), table) for name in shown}
         cells = wide.loc[order, shown].map(_number).rename(columns=names)
         cost = {one.method: one.seconds for one in self.explanations}
@@ -154,8 +168,8 @@ class Compared:
 
 
 NOTE = (
-    "Best first, by the mean of the ranks that these metrics give on one half of the texts; they know the truth where "
-    "it is planted. Whether the best is better than attention is asked on the other half."
+    "Best first, by AOPC on one half of the texts; whether the best is better than attention is asked on the other "
+    "half. All these metrics know the truth where it is planted."
 )
 
 
@@ -209,31 +223,42 @@ def compare(
         find_metric(name)  # before anything is asked
     names, left = chosen_explainers(reading, by)
     explained = [*explain_all(reading, names, how=how, seed=seed, watch=watch), *given]
+    _refuse_other_classes(explained)
     measured = faithfulness(reading, explained, metrics, how=how, seed=seed, rationales=rationales)
     return Compared(explanations=explained, measured=measured, left_out=left, choice=choose(measured, seed=seed))
 
 
+def _refuse_other_classes(explained: Sequence[Explanation]) -> None:
+    """What speaks for one class cannot be compared with what speaks for another."""
+    for one in explained[1:]:
+        other = (one.targets != explained[0].targets).nonzero()
+        if len(other):
+            row, names = int(other[0]), one.class_names
+            raise InputError(
+                f"'{one.method}' explains another class than '{explained[0].method}' in {counted(len(other), 'text')}, "
+                f"such as text {row} ('{names[int(one.targets[row])]}', not "
+                f"'{names[int(explained[0].targets[row])]}'). Explanations are compared of the same class: that which "
+                "the model decides for."
+            )
+
+
 def choose(measured: Faithfulness, *, seed: int = 0) -> Choice | None:
-    """The best explanation, attention and chance aside; and whether it is better than attention."""
-    wide = measured.instances.pivot(index="instance", columns=["metric", "method"], values="value")
-    judges = [name for name in CHOOSING if name in wide.columns.get_level_values(0)]
-    half = np.random.default_rng(seed).permutation(len(wide)) % 2 == 0
-    ranks = mean_ranks(wide[half], judges)
-    others = [name for name in ranks.index if name not in {ATTENTION, CHANCE}]
-    if not judges or not others:
-        return None
-    best = others[0]
-    table = ranks.rename("rank").rename_axis("explanation").reset_index()
-    paired = {(AREA, best), (AREA, ATTENTION)} <= set(wide.columns)
-    difference = (
-        wide.loc[~half, (AREA, best)] - wide.loc[~half, (AREA, ATTENTION)] if paired else pd.Series(dtype=float)
+    """The explanation with the largest AOPC, attention and chance aside; and whether it is better than one of these."""
+    areas = measured.instances[measured.instances["metric"] == AREA].pivot(
+        index="instance", columns="method", values="value"
     )
-    differences = difference.rename("difference").rename_axis("instance").reset_index()
-    verdict = judge(("D5",), {"chosen": differences})[0] if paired else None
-    return Choice(best=best, ranks=table, differences=differences, verdict=verdict)
-
-
-def mean_ranks(wide: pd.DataFrame, judges: Sequence[str]) -> "pd.Series[float]":
-    """The mean of the ranks that some metrics give to each explanation, the best first."""
-    means = {name: wide[name].mean() * (-1 if METRICS[name].direction == "higher" else 1) for name in judges}
-    return pd.DataFrame(means).rank().mean(axis=1).sort_values(kind="stable")
+    rival = next((name for name in (ATTENTION, CHANCE) if name in areas), None)
+    half = np.random.default_rng(seed).permutation(len(areas)) % 2 == 0
+    means = areas[half].dropna().mean().sort_values(ascending=False, kind="stable")
+    others = [name for name in means.index if name not in {ATTENTION, CHANCE}]
+    if rival is None or not others:
+        return None
+    apart = areas.loc[~half, others[0]] - areas.loc[~half, rival]
+    differences = apart.rename("difference").rename_axis("instance").reset_index()
+    return Choice(
+        best=others[0],
+        rival=rival,
+        areas=means.rename(AREA).rename_axis("explanation").reset_index(),
+        differences=differences,
+        verdict=judge(("D5",), {"chosen": differences})[0] if rival == ATTENTION else None,
+    )

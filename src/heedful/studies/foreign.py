@@ -60,6 +60,7 @@ NO_READOUT = (
     "its logits are not known to be an affine function of its attention weights, so that other weights with the same "
     "output cannot be found, and no set is provably the smallest."
 )
+NOTHING_TO_EXPLAIN = "Nothing is chosen: the model is not shown to tell the classes apart better than guessing does."
 NOT_TRAINED = "the model was not trained here."
 
 WORDS = Figure(
@@ -179,6 +180,8 @@ def audit_foreign(
     compared = compare(few.reading, by=by, metrics=metrics, how=asked.how, seed=seed, watch=stages.told)
     stages.begin("looking for smallest sets")
     learned = worth[0].decision == "yes"
+    if not learned:
+        compared = replace(compared, choice=None, why_none=NOTHING_TO_EXPLAIN)
     examined = _examined(asked, words) if asked.trace is not None else None
     removed = _removed(few, compared, learned) if examined is None else None
     stages.begin("writing the report")
@@ -305,9 +308,8 @@ class Parts:
     def headline(self) -> str:
         if self.answer is not None:
             return self.answer.headline
-        choice = self.compared.choice
-        said = f"There is no attention to judge; {self.asked.why_no_attention}"
-        return f"{said} {choice.words}" if choice else said
+        choice, said = self.compared.choice, f"There is no attention to judge; {self.asked.why_no_attention}"
+        return f"{said} {choice.words if choice else self.compared.why_none}"
 
 
 def _on_words(asked: Asked, words: Words) -> list[Verdict]:

@@ -21,8 +21,8 @@ from heedful.subjects import Units
 from heedful.text.columns import choose_column
 from heedful.text.tables import read_table, writable
 
-RATIONALES = ("rationales", "important")
-"""What such a column is called, the first that is there."""
+RATIONALES, IMPORTANT = "rationales", "important"
+"""What the column is called in which people say what they went by, and in which it stands what truly matters."""
 
 WORD = re.compile(r"\S+")
 
@@ -30,14 +30,15 @@ Marked = Mapping[str, Any]
 """By its text what was marked in it."""
 
 
-def read_marked(path: Path | str, *, text_column: str | None = None, encoding: str = "utf-8") -> Marked | None:
-    """What the file says of each of its texts; None where no column says anything, or it is no file."""
+def read_marked(
+    path: Path | str, column: str = RATIONALES, *, text_column: str | None = None, encoding: str = "utf-8"
+) -> Marked | None:
+    """What the column says of each text of a file; None where there is no such column, or it is no file."""
     place = Path(path)
     if not place.is_file():
         return None
     table = read_table(place, encoding=encoding)
-    column = next((name for name in RATIONALES if name in table), None)
-    if column is None:
+    if column not in table:
         return None
     texts, _ = choose_column(table, text_column, "text", taken=column)
     return {str(writable(text)): said for text, said in zip(table[texts], table[column], strict=True)}
