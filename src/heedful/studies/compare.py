@@ -40,8 +40,8 @@ USUAL = (
 """What is compared where nothing else is asked for, as far as it can be had; the others cost most or say least."""
 
 BESIDE = tuple(name for name in TRUSTED_METRICS if name not in {"tau_loo", "naopc", "deletion"})
-"""The metrics that are shown beside each other. τ with leave-one-out prefers leave-one-out by definition, NAOPC is known
-of traces, and deletion differs from AOPC by the same number for all explanations of a text."""
+"""The metrics that are shown beside each other. τ with leave-one-out prefers leave-one-out by definition, NAOPC is of
+traces, and deletion differs from AOPC by the same number for all explanations of a text."""
 
 GRID = Figure(
     name="explanations-by-metrics",
