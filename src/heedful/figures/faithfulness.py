@@ -19,7 +19,7 @@ SCALE = LinearSegmentedColormap.from_list("better", ["#FFFFFF", style.BLUE])
 """One hue, light to dark: told apart whatever colours one sees, and in grey."""
 
 NEUTRAL = "#F2F2F2"
-DARK = 0.6  # from here on figures are white
+DARK = 0.75  # from here on figures are white
 
 
 @style.house_style()

@@ -114,7 +114,8 @@ class Compared:
     def section(self) -> Section:
         """It as a part of a page; all metrics stand in a section of their own."""
         choice = self.choice
-        left = [f"{name}: {why}" for name, why in self.left_out.items()]
+        reasons = {why: [name for name, own in self.left_out.items() if own == why] for why in self.left_out.values()}
+        left = [f"{', '.join(names)}: {why}" for why, names in reasons.items()]
         count = self.measured.instances["instance"].nunique()
         verdicts = [choice.verdict] if choice and choice.verdict else []
         best = PageTable(name="explanations", cells=self._brief(), data=self._brief())
