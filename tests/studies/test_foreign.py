@@ -90,6 +90,23 @@ def decision(done: ForeignAudit, claim: str) -> str:
     return next(verdict.decision for verdict in done.verdicts if verdict.claim == claim)
 
 
+def test_audits_of_other_models_of_the_same_name_lie_beside_each_other(small_corpus: Corpus, tmp_path: Path) -> None:
+    def place(least: float) -> Path:
+        asked = heedful.subject(
+            lambda texts: [least if len(text) % 2 else 0.8 for text in texts],
+            class_names=list(small_corpus.class_names),
+            name="mine",
+        )
+        options: dict[str, Any] = {"texts": 4, "by": ["leave_one_out", "random"], "metrics": ["aopc"]}
+        return heedful.audit(small_corpus, tmp_path, model=asked, **options).report
+
+    first, again, other = place(0.2), place(0.2), place(0.3)
+    assert first == again
+    assert first != other
+    assert first.is_file()
+    assert other.is_file()
+
+
 def test_of_a_function_it_is_said_what_decides_and_that_there_is_no_attention(of_function: ForeignAudit) -> None:
     assert of_function.answer is None
     assert of_function.page.headline.startswith("There is no attention to judge")

@@ -17,7 +17,7 @@ from heedful.explainers import explain
 from heedful.explanation_files import write_explanations
 from heedful.models.classifier import Classifier
 from heedful.studies.compare import BESIDE, choose, chosen_explainers, compare, in_intervals
-from heedful.studies.faithfulness import Wanted, marked_world, measure_subject, watch_metrics
+from heedful.studies.faithfulness import Wanted, marked_world, measure_subject, measure_trace, watch_metrics
 from heedful.text.corpus import Corpus
 from tests.commands import Call, write_corpus
 from tests.tiny_transformers import made, tiny
@@ -179,6 +179,16 @@ def test_explanations_of_another_class_are_not_compared() -> None:
         compare(planted, by=["leave_one_out"], given=[other], metrics=["aopc"])
 
 
+def test_copies_in_a_trace_count_once() -> None:
+    attention, polarity = [0.0, 1.0] * 24, [2.0, -3.0] * 23 + [2.0, -4.0]
+    trace = heedful.Trace.from_arrays(
+        offsets=range(0, 49, 2), bias=[0.5], attention_scores=attention, polarity_scores=polarity
+    )
+    found = measure_trace(trace, Wanted(by=["attention", "random"], metrics=["aopc"]))
+    assert found.compared.measured.instances["instance"].nunique() == 2
+    assert "no copies of others (22 are)" in found.page.notices[0]
+
+
 def test_the_metrics_that_stand_beside_each_other_are_those_that_the_documentation_trusts() -> None:
     text = (Path(__file__).parents[2] / "docs" / "faithfulness.md").read_text(encoding="utf-8")
     rows = [line.split("|") for line in text.splitlines() if line.startswith("|") and "| trust |" in line]
@@ -240,7 +250,8 @@ def test_a_transformer_is_audited_on_the_command_line(call: Call, folder: Path, 
     data, store = films(tmp_path / "films.csv"), tmp_path / "runs"
     done = call("audit", data, "--model", folder, "--store", store, *QUICK[:-1], "aopc,gini", "--json", "--seed", 3)
     assert done.code == 0, done.err
-    assert Path(done.json["report"]) == store / "audits" / "mine_films.csv" / "report.html"
+    place = Path(done.json["report"])
+    assert (place.parents[1], place.parent.name[12:]) == (store / "audits", "_mine_films.csv")
     assert Path(done.json["report"]).is_file()
     assert done.json["facts"]["Data"]["seed"] == 3
     claims = {row["claim"] for row in done.json["verdicts"]}

@@ -253,6 +253,7 @@ def test_words_of_the_vocabulary_are_found(page: Page, models: list[ServedRun]) 
     word = str(table["token"].iloc[5])
     page.one("#words-find").send_keys(word)
     page.until(lambda: all(word in row.text for row in page.all("#words-table tbody tr")))
+    assert any(row.text.split()[0] == word for row in page.all("#words-table tbody tr"))
 
 
 def test_everything_can_be_done_by_keyboard(page: Page, courses: dict[str, Any]) -> None:

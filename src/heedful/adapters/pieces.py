@@ -5,6 +5,7 @@ piece), or **cut off from attention** (its pieces are there and not seen). Texts
 never padded, since some models say other things of padded texts.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class PieceReading(AskedReading):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PieceSubject(Subject):
+class PieceSubject(Subject, ABC):
     """A model that reads numbers; it is left as it was.
 
     mask: what stands in the place of a masked piece; None: pieces cannot be masked.
@@ -78,13 +79,13 @@ class PieceSubject(Subject):
     at_once: int = PIECES_AT_ONCE
     watch: Watch | None = None
 
+    @abstractmethod
     def cut(self, texts: object) -> tuple[Units, Pieces]:
         """The units of texts, and the pieces of each."""
-        raise NotImplementedError
 
+    @abstractmethod
     def logits(self, numbers: Int[Tensor, "rows pieces"], seen: Bool[Tensor, "rows pieces"]) -> object:
         """What the model puts out for pieces of which only some are seen, [rows, outputs] if all is well."""
-        raise NotImplementedError
 
     def reading(self, units: Units, pieces: Pieces) -> PieceReading:
         """Texts that are cut already; the model is asked when something is wanted."""

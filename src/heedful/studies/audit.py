@@ -266,7 +266,7 @@ def audit(
         return audit_foreign(
             data,
             model,
-            lambda subject: out or store.root / "audits" / _slug(subject.name, data.name),
+            lambda name: out or store.root / "audits" / _slug(name),
             texts=texts,
             by=by,
             metrics=metrics,
@@ -281,9 +281,9 @@ def audit(
     return _report(audited, data, advised, out or audited.path)
 
 
-def _slug(*names: str) -> str:
-    """Names as the name of a folder."""
-    return "_".join(re.sub(r"[^\w.-]+", "-", name).strip("-.") for name in names)
+def _slug(name: str) -> str:
+    """As the name of a folder, of a length that every file system takes."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:120]
 
 
 def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit:

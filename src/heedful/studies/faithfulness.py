@@ -80,9 +80,11 @@ def measure_subject(
 
 def measure_trace(trace: Trace, wanted: Wanted, *, watch: Watch | None = None, name: str = "trace") -> Suite:
     """Instances of a trace, drawn by the seed."""
-    rows = drawn_rows(len(trace), wanted.texts, wanted.seed)
-    said = f"Of {len(trace):,} instances {len(rows):,} were explained, drawn by seed {wanted.seed}."
-    reading = TraceReading(trace=trace.take(rows))
+    each = trace.take(trace.distinct.nonzero().squeeze(1))
+    rows = drawn_rows(len(each), wanted.texts, wanted.seed)
+    copies = f" that are no copies of others ({len(trace) - len(each):,} are)" if len(each) < len(trace) else ""
+    said = f"Of {len(each):,} instances{copies} {len(rows):,} were explained, drawn by seed {wanted.seed}."
+    reading = TraceReading(trace=each.take(rows))
     return _suite(reading, wanted, [said] if len(rows) < len(trace) else [], Stages(watch), marked=None, name=name)
 
 

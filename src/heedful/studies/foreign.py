@@ -5,8 +5,9 @@ own, or a torch module whose parts are named) is judged exactly; any other is as
 instead of their attention weights, and instead of the provably smallest set there is the smallest that was found.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from heedful.explainers import EXPLAINERS, explain
 from heedful.explanations import Explanation
 from heedful.figures.picture import Figure
 from heedful.figures.words import attention_against_effect
+from heedful.files import digest_of
 from heedful.notebook import counted
 from heedful.pipeline import environment
 from heedful.probes.scores import token_scores
@@ -57,8 +59,8 @@ ATTENDED = 12
 """Words with the most attention that are listed."""
 
 NO_READOUT = (
-    "its logits are not known to be an affine function of its attention weights, so that other weights with the same "
-    "output cannot be found, and no set is provably the smallest."
+    "its logits are not known to be an affine function of its attention weights, without which other weights with the "
+    "same output cannot be found."
 )
 NOTHING_TO_EXPLAIN = "Nothing is chosen: the model is not shown to tell the classes apart better than guessing does."
 NOT_TRAINED = "the model was not trained here."
@@ -153,7 +155,7 @@ class ForeignAudit:
 def audit_foreign(
     corpus: Corpus,
     model: Any,
-    folder: Callable[[Subject], Path],
+    folder: Callable[[str], Path],
     *,
     texts: int = TEXTS,
     by: Sequence[str] | None = None,
@@ -163,7 +165,7 @@ def audit_foreign(
     seed: int = 0,
     watch: Callable[[SweepEvent], None] | None = None,
 ) -> ForeignAudit:
-    """Read the test texts, measure what words and explanations do, and write the report into the folder for the model.
+    """Read the test texts, measure what words and explanations do, and write the report into the folder of that name.
 
     Nothing is written before everything is known.
     """
@@ -186,7 +188,15 @@ def audit_foreign(
     removed = _removed(few, compared, learned) if examined is None else None
     stages.begin("writing the report")
     parts = Parts(asked=asked, few=few, worth=worth, words=words, compared=compared, examined=examined, removed=removed)
-    return _report(parts, folder(asked.model))
+    return _report(parts, folder(_name(asked, {"texts": texts, "by": by, "metrics": metrics, "truncate": truncate})))
+
+
+def _name(asked: Asked, options: Mapping[str, Any]) -> str:
+    """Model and data by name, and before them what tells this audit from others of the same names: the data, what the
+    model says of them, and what was asked for."""
+    says = sha256(asked.reading.probabilities.numpy(force=True).round(6).tobytes()).hexdigest()
+    own = {**options, "data": asked.corpus.fingerprint, "says": says, "how": asked.how, "seed": asked.seed}
+    return f"{digest_of(own)[:12]}_{asked.model.name}_{asked.corpus.name}"
 
 
 def ask(corpus: Corpus, model: Subject, *, texts: int, how: str | None, seed: int) -> Asked:
@@ -436,7 +446,7 @@ def _attended_table(table: pd.DataFrame) -> PageTable:
     """The words with the most attention, of those that occur several times."""
     rows = table[table["occurrences"] > 2].nlargest(ATTENDED, "lift")
     data = rows[["token", "lift", "effect", "occurrences"]].rename(columns={"token": "word"})
-    data = data.rename(columns={"lift": "attention × even", "effect": "output moves"})
+    data = data.rename(columns={"lift": "attention × even", "effect": "output moves", "occurrences": "times"})
     shown = {
         name: ["–" if pd.isna(value) else f"{value:.2f}" for value in data[name]]
         for name in ("attention × even", "output moves")
