@@ -78,13 +78,22 @@ class WordWeights:
         return self.weights / most[self.sentences]
 
 
-@torch.no_grad()
 def word_weights(model: Classifier, split: Split, instance: int) -> WordWeights:
     """The word attention of a hierarchical model in one document."""
+    return words_within(model, split, [instance])[instance]
+
+
+@torch.no_grad()
+def words_within(model: Classifier, split: Split, instances: Iterable[int]) -> dict[int, WordWeights]:
+    """The word attention of a hierarchical model in some documents, by their numbers."""
     if not isinstance(model, HierarchicalClassifier):
         raise InputError("Only a hierarchical model attends to words within sentences; this one is flat.")
     exact = model.exact()
     assert isinstance(exact, HierarchicalClassifier)
+    return {instance: _words_within(exact, split, instance) for instance in instances}
+
+
+def _words_within(exact: HierarchicalClassifier, split: Split, instance: int) -> WordWeights:
     batch = exact.batch(split, torch.tensor([instance]))
     assert batch.sentences is not None
     return WordWeights(

@@ -45,7 +45,10 @@ class Question:
     question: str
     decision: Decision
     words: str
+    """Why, in a sentence."""
     rests_on: tuple[str, ...]
+    more: str = ""
+    """What else is to be known of it."""
 
     @property
     def for_attention(self) -> Decision:
@@ -121,7 +124,7 @@ def answer(
 
 def _idle(question: Question) -> Question:
     """What is said where nothing is shown to have been learned."""
-    return replace(question, decision="not shown", words=_NOTHING, rests_on=(LEARNED,))
+    return replace(question, decision="not shown", words=_NOTHING, more="", rests_on=(LEARNED,))
 
 
 def _cited(question: Question, own: Mapping[str, Verdict]) -> Question:
@@ -167,7 +170,8 @@ def _corpus(known: Known, note: str) -> Question:
         name="corpus",
         question="Across the corpus, does attention point at the words that decide?",
         decision=_all_of(parts) if known.get(SOUND) == "yes" else "not shown",
-        words=f"{said} {note}".rstrip(),
+        words=said,
+        more=note,
         rests_on=rests_on,
     )
 
@@ -178,18 +182,17 @@ def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Questi
     some, every = (counts[LEADS], counts[ALL_TEXTS]) if {LEADS, ALL_TEXTS} <= set(counts) else (1, 1)
     found = single_decisions(known, some, every)
     refuted = found == "yes" and "no" in classes.values()
-    said = [
-        _joined(rests_on, known),
-        *_guides(known),
-        _RESTING.format(some=some, all=every) if some < every else "",
-        _FEW_REST if some < FEWEST_DECISIONS * every else "",
-        _by_class(classes, found),
-    ]
+    few = some < FEWEST_DECISIONS * every
+    resting = _RESTING.format(some=some, all=every) if some < every else ""
+    by_class = _by_class(classes, found)
+    words = [_joined(rests_on, known), f"{resting} {_FEW_REST}" if few else "", by_class if refuted else ""]
+    more = [*_guides(known), "" if few else resting, "" if refuted else by_class]
     return Question(
         name="decision",
         question="For one decision, does attention find what decided it?",
         decision="not shown" if refuted else found,
-        words=" ".join(filter(None, said)),
+        words=_sentences(words),
+        more=_sentences(more),
         rests_on=(*rests_on, *(name for name in GUIDES if name in known)),
     )
 
@@ -198,14 +201,19 @@ def _story(known: Known, drawn: str, unasked: str) -> Question:
     """Of each text by itself, for which alone other weights are looked for; beside it what one attention could do."""
     rests_on = tuple(name for name in (OTHERWISE, FAR_AWAY) if name in known)
     each = f"{_EACH}{_ONE_FOR_ALL[known[ONE_FOR_ALL]] if ONE_FOR_ALL in known else _ANOTHER}"
-    said = [unasked or _joined(rests_on, known), drawn, each if rests_on else ""]
+    more = [drawn, each if rests_on else ""]
     return Question(
         name=STORY,
         question="Could another attention tell another story with the same output?",
         decision=known.get(OTHERWISE, "not shown"),
-        words=" ".join(filter(None, said)),
+        words=unasked or _joined(rests_on, known),
+        more=_sentences(more),
         rests_on=(*rests_on, *([ONE_FOR_ALL] if ONE_FOR_ALL in known else [])),
     )
+
+
+def _sentences(said: Sequence[str]) -> str:
+    return " ".join(filter(None, said))
 
 
 def _guides(known: Known) -> Iterator[str]:

@@ -7,14 +7,16 @@ from typing import Any
 
 import pandas as pd
 
-from heedful.claims import Verdict
+from heedful.claims import Decision, Verdict
 from heedful.claims.answer import Answer
 from heedful.figures.picture import Picture
 from heedful.report import plain
+from heedful.report.instances import Instances
 from heedful.report.strips import Example
+from heedful.report.vocabulary import Vocabulary
 from heedful.version import __version__
 
-FORMAT = 1  # of the page as JSON: raised when a name goes or changes its meaning; new names may come without
+FORMAT = 2  # of the page as JSON: raised when a name goes or changes its meaning; new names may come without
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,20 @@ class Section:
     """What the strips of the texts show; empty: attention, what was used, and what words would push."""
     timeline: str = ""
     """A training to be moved through by hand: HTML of our own making."""
+    vocabulary: Vocabulary | None = None
+    """Every token as a point, to be moved over and searched."""
+    instances: Instances | None = None
+    """Many texts, to be searched and looked into."""
+    question: str = ""
+    """The name of the question that its verdicts answer."""
     on_terminal: bool = True
+
+    @property
+    def tally(self) -> dict[Decision, int]:
+        """How many of its own verdicts say what."""
+        said = [verdict.decision for verdict in self.verdicts]
+        decisions: tuple[Decision, ...] = ("yes", "no", "not shown")
+        return {decision: said.count(decision) for decision in decisions if decision in said}
 
     def claims(self) -> dict[str, str]:
         """Every claim that was judged on some data set, with its statement."""
@@ -75,6 +90,10 @@ class Page:
     title: str
     headline: str
     answer: Answer | None = None
+    worth: str = ""
+    """How good the model is, in a sentence."""
+    opening: Sequence[Example] = ()
+    """A few texts that are seen before all else."""
     sections: Sequence[Section] = ()
     notices: Sequence[str] = ()
     numbers: Mapping[str, object] = field(default_factory=dict)
@@ -83,6 +102,10 @@ class Page:
     """How it was made."""
     places: Mapping[str, Path] = field(default_factory=dict)
     """Where the page and what belongs to it lie."""
+
+    def answering(self, question: str) -> Section | None:
+        """The section whose verdicts answer one of the questions."""
+        return next((section for section in self.sections if section.question == question), None)
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)
@@ -112,6 +135,8 @@ def payload(page: Page) -> dict[str, Any]:
             "title": page.title,
             "headline": page.headline,
             "answer": None if page.answer is None else asdict(page.answer),
+            "worth": page.worth,
+            "opening": [asdict(text) for text in page.opening],
             **page.places,
             "metrics": page.numbers,
             "notices": page.notices,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis.rankings import importance
@@ -25,6 +25,8 @@ class Piece:
     shade: float | None = None
     """0 … 1 for attention, −1 … 1 for what speaks for and against the decision."""
     note: str = ""
+    marked: bool = False
+    """Whether it is of the smallest set that flips the decision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +48,39 @@ class Example:
     probability: float
     label: str | None
     why: str
+    note: str = ""
+    """What there is to see, and of how many texts it is so."""
     cut: int = 0
     """How many tokens are not shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shading:
+    """A strip before it is drawn: a number for every unit, and what is said of each."""
+
+    name: str
+    values: Float[Tensor, " units"]
+    note: str
+    """With a place for the number."""
+    signed: bool = False
+
+    def strip(self, text: str, spans: Int[Tensor, "units 2"], marks: Bool[Tensor, " units"] | None = None) -> Strip:
+        """Of the first units of a text, shaded relative to the largest number."""
+        notes = [self.note.format(value) for value in self.values.tolist()]
+        pieces = _pieces(text, spans[:MOST_UNITS], relative(self.values), notes, marks)
+        return Strip(name=self.name, pieces=pieces, signed=self.signed)
+
+
+ATTENTION, USED, PUSHES = "attention", "used here", "would push"
+
+
+def shadings_of(trace: Trace) -> list[Shading]:
+    """What the strips of a trace show: attention, what each unit gave to this decision, and what it would push."""
+    return [
+        Shading(name=ATTENTION, values=trace.attention_weights, note="attention weight {:.3f}"),
+        Shading(name=USED, values=trace.contributions, note="gave {:+.3f} to the decision", signed=True),
+        Shading(name=PUSHES, values=pushes_of(trace), note="would push {:+.2f}", signed=True),
+    ]
 
 
 def pushes_of(trace: Trace) -> Float[Tensor, " units"]:
@@ -55,78 +88,10 @@ def pushes_of(trace: Trace) -> Float[Tensor, " units"]:
     return importance(trace, "polarity")
 
 
-def make_example(
-    trace: Trace, number: int, text: str, spans: Int[Tensor, "units 2"], why: str, words: WordWeights | None = None
-) -> Example:
-    """The strips of one instance, each shaded relative to its own largest number.
-
-    `words` of a hierarchical model are what it attends to within sentences, shaded by the largest of their sentence.
-    """
-    place, shown = trace.instance(number), spans[:MOST_UNITS]
-    predicted = int(trace.predictions[number])
-
-    def strip(name: str, values: Float[Tensor, " all"], note: str, *, signed: bool = True) -> Strip:
-        notes = [note.format(value) for value in values[place].tolist()]
-        return Strip(name=name, pieces=_pieces(text, shown, relative(values[place]), notes), signed=signed)
-
-    attention = strip("attention", trace.attention_weights, "attention weight {:.3f}", signed=False)
-    within = []
-    if words is not None:
-        notes = [f"weight within its sentence {weight:.3f}" for weight in words.weights.tolist()]
-        pieces = _pieces(text, words.spans[:MOST_UNITS], words.relative, notes)
-        within = [Strip(name="within sentences", pieces=pieces)]
-    used = strip("used here", trace.contributions, "gave {:+.3f} to the decision")
-    pushes = strip("would push", pushes_of(trace), "would push {:+.2f}")
-    return Example(
-        strips=[attention, *within, used, pushes],
-        predicted=trace.class_names[predicted],
-        probability=float(trace.probabilities[number, predicted]),
-        label=None if trace.labels is None else trace.class_names[int(trace.labels[number])],
-        why=why,
-        cut=max(0, len(spans) - MOST_UNITS),
-    )
-
-
-def make_pair(
-    trace: Trace, number: int, text: str, spans: Int[Tensor, "units 2"], other: Float[Tensor, " units"], why: str
-) -> Example:
-    """The attention of one instance, other weights for it, and what its units would push."""
-    place, shown = trace.instance(number), spans[:MOST_UNITS]
-    predicted, pushes = int(trace.predictions[number]), pushes_of(trace)[place]
-
-    def weighed(name: str, weights: Float[Tensor, " units"]) -> Strip:
-        notes = [f"attention weight {weight:.3f}" for weight in weights.tolist()]
-        return Strip(name=name, pieces=_pieces(text, shown, relative(weights), notes))
-
-    notes = [f"would push {push:+.2f}" for push in pushes.tolist()]
-    return Example(
-        strips=[
-            weighed("attention", trace.attention_weights[place]),
-            weighed("another", other),
-            Strip(name="would push", pieces=_pieces(text, shown, relative(pushes), notes), signed=True),
-        ],
-        predicted=trace.class_names[predicted],
-        probability=float(trace.probabilities[number, predicted]),
-        label=None if trace.labels is None else trace.class_names[int(trace.labels[number])],
-        why=why,
-        cut=max(0, len(spans) - MOST_UNITS),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shading:
-    """A strip before it is drawn: a number for every unit of one text, and what is said of each."""
-
-    name: str
-    values: Float[Tensor, " units"]
-    note: str
-    signed: bool = False
-
-    def strip(self, text: str, spans: Int[Tensor, "units 2"]) -> Strip:
-        """Of the first units of a text, shaded relative to the largest number."""
-        notes = [self.note.format(value) for value in self.values.tolist()]
-        pieces = _pieces(text, spans[:MOST_UNITS], relative(self.values), notes)
-        return Strip(name=self.name, pieces=pieces, signed=self.signed)
+def words_strip(text: str, words: WordWeights) -> Strip:
+    """What a hierarchical model attends to within sentences, shaded by the largest of each sentence."""
+    notes = [f"weight within its sentence {weight:.3f}" for weight in words.weights.tolist()]
+    return Strip(name="within sentences", pieces=_pieces(text, words.spans[:MOST_UNITS], words.relative, notes))
 
 
 def make_shaded(
@@ -138,14 +103,17 @@ def make_shaded(
     probability: float,
     label: str | None,
     why: str,
+    note: str = "",
+    marks: Bool[Tensor, " units"] | None = None,
 ) -> Example:
     """One text as strips of any numbers of its units."""
     return Example(
-        strips=[shading.strip(text, spans) for shading in shadings],
+        strips=[shading.strip(text, spans, marks) for shading in shadings],
         predicted=predicted,
         probability=probability,
         label=label,
         why=why,
+        note=note,
         cut=max(0, len(spans) - MOST_UNITS),
     )
 
@@ -156,14 +124,19 @@ def relative(values: Float[Tensor, " units"]) -> Float[Tensor, " units"]:
 
 
 def _pieces(
-    text: str, spans: Int[Tensor, "units 2"], shades: Float[Tensor, " all"], notes: Sequence[str]
+    text: str,
+    spans: Int[Tensor, "units 2"],
+    shades: Float[Tensor, " all"],
+    notes: Sequence[str],
+    marks: Bool[Tensor, " all"] | None = None,
 ) -> list[Piece]:
     pieces = []
     place = int(spans[0, 0])
-    for (start, end), shade, note in zip(spans.tolist(), shades.tolist(), notes, strict=False):
+    marked = [False] * len(notes) if marks is None else marks.tolist()
+    for (start, end), shade, note, mark in zip(spans.tolist(), shades.tolist(), notes, marked, strict=False):
         if start > place:
             pieces.append(Piece(text=text[place:start]))
-        pieces.append(Piece(text=text[start:end], shade=shade, note=note))
+        pieces.append(Piece(text=text[start:end], shade=shade, note=note, marked=mark))
         place = end
     return pieces
 

@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.claims import Decision, Verdict
-from heedful.claims.answer import Answer
+from heedful.claims.answer import Answer, Question
+from heedful.notebook import counted
 from heedful.report.page import Page, Section
 
 COLOURS = {"yes": "green", "no": "red", "not shown": "yellow"}
@@ -29,36 +30,60 @@ def wide_console() -> Console:
     return usual if usual.is_terminal else Console(highlight=False, width=max(usual.width, WIDTH))
 
 
-def print_page(page: Page, console: Console | None = None) -> None:
-    """Everything in plain words, section by section."""
+def print_page(page: Page, console: Console | None = None, *, everything: bool = True) -> None:
+    """Everything in plain words, section by section; or, of a page that has an answer, the answer alone."""
     screen = console or wide_console()
     if page.answer is None:
         screen.print(Text(printable(page.headline), "bold"))
     else:
-        _print_answer(screen, page.answer)
-    for notice in page.notices:
-        print_below(screen, Text("note:", "dim"), Text(printable(notice)))
-    for section in page.sections:
-        if section.on_terminal:
-            _print_section(screen, section)
-    screen.print()
+        _print_answer(screen, page.answer, page.worth, everything=everything)
+    if everything or page.answer is None:
+        for notice in page.notices:
+            print_below(screen, Text("note:", "dim"), Text(printable(notice)))
+        for section in page.sections:
+            if section.on_terminal:
+                _print_section(screen, section)
+        screen.print()
+    else:
+        screen.print(Text(f"\n{_rest(page)}", "dim"))
     for name, path in page.places.items():
         screen.print(Text(f"{name} {path}"), soft_wrap=True)
 
 
-def _print_answer(screen: Console, answer: Answer) -> None:
+def _print_answer(screen: Console, answer: Answer, worth: str, *, everything: bool) -> None:
+    """The headline, the questions, and what attention may be used for; in full with all that there is to say."""
     screen.print(Text(answer.headline, "bold"))
+    if worth:
+        screen.print(Text(printable(worth)))
     for question in answer.questions:
-        rests = Text(f" ({', '.join(question.rests_on)})" if question.rests_on else "", "dim")
         screen.print(Text(f"\n{question.question} ") + _mark(question.decision, favours=question.for_attention))
-        print_below(screen, Text(""), Text(question.words) + rests)
-    screen.print(Text("\nMay you use attention to"))
-    for use in answer.uses:
-        print_below(screen, Text(f"{use.purpose:22}") + _mark(use.decision, 10), Text(use.words))
+        print_below(screen, Text(""), _why(question, everything=everything))
+    if everything:
+        screen.print(Text("\nMay you use attention to"))
+        for use in answer.uses:
+            print_below(screen, Text(f"{use.purpose:22}") + _mark(use.decision, 10), Text(use.words))
+    else:
+        uses = [Text(f"{use.purpose}? ") + _mark(use.decision) for use in answer.uses]
+        screen.print(Text("\nMay you use it to ") + Text(" · ").join(uses))
     for words in answer.instead:
         print_below(screen, Text("instead:", "dim"), Text(words))
-    if answer.scope:
+    if answer.scope and everything:
         screen.print(Text(f"\n{answer.scope}"))
+
+
+def _why(question: Question, *, everything: bool) -> Text:
+    """Why a question is answered as it is, in one sentence, or in all of them with the claims it rests on."""
+    if not everything:
+        return Text(question.words)
+    rests = f" ({', '.join(question.rests_on)})" if question.rests_on else ""
+    return Text(f"{question.words} {question.more}".rstrip()) + Text(rests, "dim")
+
+
+def _rest(page: Page) -> str:
+    """What is not printed."""
+    verdicts, notices = len(list(page.verdicts())), len(page.notices)
+    noted = f" and {counted(notices, 'note')}" if notices else ""
+    return f"{counted(verdicts, 'verdict')}{noted} with tables and texts: in the report, or here with --all."
 
 
 def _print_section(screen: Console, section: Section) -> None:
@@ -84,12 +109,17 @@ def print_verdict(screen: Console, verdict: Verdict) -> None:
 
 
 def interval_words(verdict: Verdict) -> str:
-    """The number behind a verdict, its interval, the line it is judged by, and what it rests on."""
+    """The number behind a verdict, its interval, from where on it says yes, and what it rests on."""
     estimate = verdict.estimate
     if estimate is None or not verdict.known:
         return ""
     number = f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-    return f"({number}, line at {verdict.threshold:.3g}; {verdict.evidence})"
+    return f"({number}; {line_words(verdict)}; {verdict.evidence})"
+
+
+def line_words(verdict: Verdict) -> str:
+    """Which numbers say yes: those above the line."""
+    return f"yes above {verdict.threshold:.3g}"
 
 
 def print_below(screen: Console, mark: Text, words: Text) -> None:

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any, overload
 
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure as Canvas
-from torch import Tensor
 
 from heedful.claims import Verdict, verdict_table
-from heedful.claims.answer import Answer
+from heedful.claims.answer import STORY, Answer
 from heedful.config import RunSettings
 from heedful.errors import ConfigError
 from heedful.figures import tokens as drawings
@@ -21,20 +19,23 @@ from heedful.figures.dynamics import attention_over_time
 from heedful.figures.erasure import Grid
 from heedful.figures.manipulation import adversary_histograms, permutation_violins
 from heedful.figures.picture import Figure, Picture
-from heedful.figures.style import brief
 from heedful.notebook import counted
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.exports import save_tables
-from heedful.report.html import timeline, write_html
+from heedful.report.html import write_html
+from heedful.report.instances import Instances
 from heedful.report.page import Page, PageTable, Section, payload
-from heedful.report.strips import Example, make_example, make_pair, telling_instances
+from heedful.report.strips import telling_instances
+from heedful.report.timeline import timeline
+from heedful.report.vocabulary import Vocabulary
 from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
-from heedful.studies.attack import KINDS, AttackedAttention, example_row, replaced_weights
+from heedful.studies.attack import KINDS, AttackedAttention
 from heedful.studies.examine import ErasedAttention, Examination, examine
 from heedful.studies.foreign import TEXTS, ForeignAudit, audit_foreign
 from heedful.studies.one_attention import claimed_groups, one_attention
+from heedful.studies.telling import instances_of, opening
 from heedful.studies.wording import (
     accuracy_words,
     class_naming,
@@ -47,11 +48,8 @@ from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import Source, load_corpus
 from heedful.traces import Trace
-from heedful.tracing import unit_spans, word_weights
 from heedful.training.events import Observer
 from heedful.training.loop import limited_threads
-
-MOST_NAMED = 4  # units that share another attention, by name
 
 BY_CLASS, WITHOUT_GROUPS = ("push-and-attention", "scores-by-rank"), ("learning-curves",)
 """Figures with a panel for each class; and those that show no groups of tokens."""
@@ -361,33 +359,35 @@ def _compose(
     naming = class_naming(corpus.class_names)
     commonest = int(corpus.train.labels.mode().values)
     guessing = float((corpus.test.labels == commonest).double().mean())
+    worth = (
+        f"Test accuracy {accuracy_words(audited.metrics)} on {counted(len(trace), 'text')}; always guessing the "
+        f"commonest class would give {100 * guessing:.1f} %."
+    )
+    texts = instances_of(audited.model(), corpus.test, trace, examined, audited.settings.model.unit)
     return Page(
         title=f"{corpus.name}: can you trust attention as an explanation here?",
         headline=examined.answer.headline,
         answer=examined.answer,
+        worth=worth,
+        opening=opening(texts, trace, examined.attacked),
         sections=[
-            Section(
-                name="accuracy",
-                title="Is the model worth explaining?",
-                lead=f"Test accuracy {accuracy_words(audited.metrics)} on {counted(len(trace), 'text')}; always "
-                f"guessing the commonest class would give {100 * guessing:.1f} %.",
-                verdicts=examined.worth,
-            ),
-            Section(name="verdicts", title="Across the corpus: the words", verdicts=examined.words),
-            examined.erased.section(),
-            _attack(audited, trace, corpus, examined.attacked),
+            Section(name="accuracy", title="Is the model worth explaining?", lead=worth, verdicts=examined.worth),
+            Section(name="verdicts", title="Across the corpus: the words", verdicts=examined.words, question="corpus"),
+            replace(examined.erased.section(), question="decision"),
+            _attack(examined.attacked),
             *([examined.whole.section()] if examined.whole else []),
-            advice.section(),
+            _texts(texts, trace),
             Section(
                 name="figures",
                 title="Push and attention, over the whole vocabulary",
                 lead=f"Groups of tokens: {naming}." if naming else "",
+                vocabulary=Vocabulary(table=tables["tokens"], classes=_towards(corpus.class_names)),
                 pictures=_draw({name: claimed_groups(table) for name, table in tables.items()}, naming),
                 on_terminal=False,
             ),
-            *_over_time(tables, naming),
             _strongest(strongest_tokens(tables["tokens"], corpus.class_names)),
-            Section(name="examples", title="Test texts", texts=_examples(audited, trace, corpus), on_terminal=False),
+            *_over_time(tables, naming),
+            advice.section(),
         ],
         notices=[*audited.notices(corpus), *left_out_classes(corpus), *copies_said(trace)],
         numbers={**audited.metrics, "majority_accuracy": guessing}
@@ -434,44 +434,22 @@ def _strongest(strongest: Mapping[str, pd.DataFrame]) -> Section:
     return Section(name="tokens", title="Words that push most towards each class", tables=tables, on_terminal=False)
 
 
-def _examples(audited: Run, trace: Trace, corpus: Corpus) -> list[Example]:
-    """Telling test texts as strips of words, or, for a hierarchical model, of sentences with the words in them."""
-    model, test = audited.model(), corpus.test
-
-    def example(number: int, why: str) -> Example:
-        words = word_weights(model, test, number) if model.hierarchical else None
-        return make_example(trace, number, test.texts[number], unit_spans(model, test, number), why, words)
-
-    return [example(number, why) for number, why in telling_instances(trace)]
+def _texts(texts: Instances, trace: Trace) -> Section:
+    """All test texts to be looked into, and some that are worth reading first."""
+    shown = [texts.example(number, why) for number, why in telling_instances(trace)]
+    return Section(name="examples", title="Test texts", instances=texts, texts=shown, on_terminal=False)
 
 
-def _attack(audited: Run, trace: Trace, corpus: Corpus, attacked: AttackedAttention) -> Section:
-    """Other attention, with its pictures, and one text with both."""
-    section, chosen = attacked.section(), example_row(attacked, trace)
-    if chosen is None:
-        return section
-    row, rule = chosen
-    number, other, model = int(row["instance"]), replaced_weights(row), audited.model()
-    pair = make_pair(trace, number, corpus.test.texts[number], unit_spans(model, corpus.test, number), other, rule)
-    pictures = [figure.picture(attacked.once) for figure in MANIPULATED]
-    lead = f"{section.lead} {_pair_words(trace, number, other, rule)}"
-    return replace(section, lead=lead, pictures=pictures, texts=[pair])
+def _towards(class_names: Sequence[str]) -> Sequence[str]:
+    """What the polarity scores push towards: each class, or of two the second."""
+    return class_names[1:] if len(class_names) == 2 else class_names
 
 
-def _pair_words(trace: Trace, number: int, other: Float[Tensor, " units"], rule: str) -> str:
-    """Where one text's own attention is, and where it might be."""
-    assert trace.units is not None
-    place = trace.instance(number)
-    names, own = trace.units[place], trace.attention_weights[place]
-    top = int(own.argmax())
-    order = other.argsort(descending=True, stable=True)[: int((other > 0).sum())].tolist()
-    said = [f"“{brief(names[unit])}” ({float(other[unit]):.2f})" for unit in order]
-    few = said if len(said) <= MOST_NAMED else [*said[: MOST_NAMED - 1], f"{len(said) - MOST_NAMED + 1} more"]
-    where = " and ".join(filter(None, [", ".join(few[:-1]), few[-1]]))
-    return (
-        f"For example ({rule}), attention is most on “{brief(names[top])}” ({float(own[top]):.2f}); all of it on "
-        f"{where} gives the same output."
-    )
+def _attack(attacked: AttackedAttention) -> Section:
+    """Other attention, with its pictures."""
+    drawn = MANIPULATED if attacked.once["adversary"]["jsd"].notna().any() else ()
+    pictures = [figure.picture(attacked.once) for figure in drawn]
+    return replace(attacked.section(), pictures=pictures, question=STORY)
 
 
 def _facts(audited: Run, corpus: Corpus) -> dict[str, dict[str, object]]:

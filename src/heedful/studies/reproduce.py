@@ -22,8 +22,9 @@ from heedful.files import write_text
 from heedful.notebook import counted
 from heedful.pipeline import Run, environment
 from heedful.report.exports import as_markdown, save_tables
-from heedful.report.html import timeline, write_html
+from heedful.report.html import write_html
 from heedful.report.page import Judged, Page, PageTable, Section, payload
+from heedful.report.timeline import timeline
 from heedful.store import Store
 from heedful.studies.measures import called
 from heedful.studies.study import Frames, Material, Measure, Selection, Study, StudyFigure, Wanted, Watch

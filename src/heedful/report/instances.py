@@ -1,0 +1,147 @@
+"""Many texts to search and look into: every unit of each with its numbers, and what is true of which texts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.report.strips import ATTENTION, Example, Shading, make_shaded, words_strip
+from heedful.tracing import WordWeights
+
+MOST_TEXTS, MOST_UNITS = 2_000, 250_000
+"""A page holds at most so many texts, and so many units of them all."""
+
+LONGEST = 20_000  # of one text at most so many units
+
+DIGITS = 3  # of every number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trait:
+    """Something that is true of some texts."""
+
+    name: str
+    words: str
+    """When it is true."""
+    where: Bool[Tensor, " instances"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instances:
+    """Texts of a split as strips, in its order."""
+
+    texts: Sequence[str]
+    offsets: Int[Tensor, " bounds"]
+    spans: Int[Tensor, "units 2"]
+    shadings: Sequence[Shading]
+    """One number for every unit of all texts, each a strip."""
+    marks: Bool[Tensor, " units"]
+    """The units of the smallest set that flips the decision."""
+    predicted: Int[Tensor, " instances"]
+    probability: Float[Tensor, " instances"]
+    """Of what is predicted."""
+    labels: Int[Tensor, " instances"] | None
+    class_names: Sequence[str]
+    traits: Sequence[Trait] = ()
+    within: Mapping[int, WordWeights] | None = None
+    """Of a hierarchical model what it attends to within sentences, by instance."""
+    unit: str = "words"
+    mark: str = "provably the smallest set that flips the decision"
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def place(self, row: int) -> slice:
+        return slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+
+    def trait(self, name: str) -> Trait:
+        return next(trait for trait in self.traits if trait.name == name)
+
+    def example(self, row: int, why: str, note: str = "", names: Sequence[str] | None = None) -> Example:
+        """One text as it stands on the page without being asked for, as those strips that are named."""
+        place = self.place(row)
+        shown = [replace(one, values=one.values[place]) for one in self.shadings if names is None or one.name in names]
+        return self.shaded(row, shown, why, note)
+
+    def shaded(self, row: int, shadings: Sequence[Shading], why: str, note: str = "") -> Example:
+        """One text as strips of these numbers of its units, and of the words within its sentences."""
+        made = make_shaded(
+            self.texts[row],
+            self.spans[self.place(row)],
+            shadings,
+            predicted=self.class_names[int(self.predicted[row])],
+            probability=float(self.probability[row]),
+            label=None if self.labels is None else self.class_names[int(self.labels[row])],
+            why=why,
+            note=note,
+            marks=self.marks[self.place(row)],
+        )
+        if self.within is None or row not in self.within or made.strips[0].name != ATTENTION:
+            return made
+        inner = words_strip(self.texts[row], self.within[row])
+        return replace(made, strips=[made.strips[0], inner, *made.strips[1:]])
+
+    @property
+    def rows(self) -> list[int]:
+        """The texts that a page holds: all, or as many as there is room for, evenly spaced."""
+        lengths = (self.offsets[1:] - self.offsets[:-1]).clamp(max=LONGEST).numpy(force=True)
+        most = min(len(lengths), MOST_TEXTS)
+        while most > 1 and lengths[_spread(len(lengths), most)].sum() > MOST_UNITS:
+            most = most * 9 // 10
+        return [int(row) for row in _spread(len(lengths), most)]
+
+    def data(self) -> dict[str, Any]:
+        """All that a page needs to draw them; numbers as whole thousandths."""
+        rows = self.rows
+        return {
+            "unit": self.unit,
+            "mark": self.mark,
+            "of": len(self),
+            "digits": DIGITS,
+            "classes": list(self.class_names),
+            "strips": [{"name": one.name, "note": one.note, "signed": one.signed} for one in self.shadings],
+            "traits": [{"name": one.name, "words": one.words, "of": int(one.where.sum())} for one in self.traits],
+            "texts": [self._text(row) for row in rows],
+        }
+
+    def _text(self, row: int) -> dict[str, Any]:
+        place = self.place(row)
+        units = min(place.stop - place.start, LONGEST)
+        shown = slice(place.start, place.start + units)
+        spans = self.spans[shown]
+        last = int(spans[-1, 1]) if units else 0
+        text: dict[str, Any] = {
+            "row": row,
+            "text": self.texts[row][:last] if units < place.stop - place.start else self.texts[row],
+            "gaps": _gaps(spans),
+            "numbers": [_whole(one.values[shown]) for one in self.shadings],
+            "marks": self.marks[shown].nonzero().squeeze(1).tolist(),
+            "cut": place.stop - place.start - units,
+            "predicted": int(self.predicted[row]),
+            "sure": round(float(self.probability[row]), 4),
+            "label": None if self.labels is None else int(self.labels[row]),
+            "traits": [number for number, trait in enumerate(self.traits) if trait.where[row]],
+        }
+        if self.within is not None and row in self.within:
+            words = self.within[row]
+            text["within"] = {"gaps": _gaps(words.spans[:LONGEST]), "numbers": _whole(words.weights[:LONGEST]),
+                              "shades": _whole(words.relative[:LONGEST])}  # fmt: skip
+        return text
+
+
+def _spread(count: int, most: int) -> np.typing.NDArray[np.int64]:
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def _gaps(spans: Int[Tensor, "units 2"]) -> list[int]:
+    """How many characters lie before each unit since the one before, and how many it has, in turns."""
+    before = torch.cat([spans.new_zeros(1), spans[:-1, 1]])
+    return torch.stack([spans[:, 0] - before, spans[:, 1] - spans[:, 0]], 1).flatten().tolist()
+
+
+def _whole(values: Float[Tensor, " units"]) -> list[int]:
+    return (values.double() * 10**DIGITS).round().long().tolist()
