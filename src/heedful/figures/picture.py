@@ -95,12 +95,13 @@ class Figure(Captioned):
 def render(canvas: Canvas) -> dict[str, bytes]:
     """A drawn figure as the content of its files, by their endings.
 
-    The places of all parts are found once, not again for each format: that takes as long as drawing them.
+    The places of all parts are found once, not again for each format: that takes as long as drawing them. Without any
+    engine there is nothing that matplotlib would draw a second time for, to find out where it goes.
     """
     engine = canvas.get_layout_engine()
     with house_style():
         canvas.draw_without_rendering()
-        canvas.set_layout_engine("none")
+        canvas.set_layout_engine(None)
         buffers = {ending: io.BytesIO() for ending in METADATA}
         try:
             for ending, buffer in buffers.items():

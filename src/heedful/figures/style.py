@@ -37,6 +37,8 @@ SOFT, SHADE = "#5b6675", "#9A9A9A"
 
 _RULES: dict[Any, Any] = {
     "figure.dpi": 110,
+    "figure.autolayout": False,  # a figure says how it is laid out, or is not
+    "figure.constrained_layout.use": False,
     "savefig.dpi": 160,
     "font.family": "DejaVu Sans",
     "font.size": 10,
