@@ -9,6 +9,9 @@ ifneq ($(wildcard ../shared/data),)
 export HEEDFUL_DATA ?= $(abspath ../shared/data)
 endif
 
+# Tests start the program again and again; it would be compiled every time.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test check bench browser axe fuzz-api clean
 
 demo: $(STAMP)
@@ -20,7 +23,7 @@ test: check browser axe
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
 # The papers run again, such as `make study-jain2019`: hours, half an hour and a quarter of an hour on two slow cores;

@@ -12,9 +12,10 @@ import inspect
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 from beartype import beartype
@@ -33,12 +34,57 @@ def check(package: str) -> None:
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, whose annotations hold or it raises; axes of one name are equal within a call."""
-    if not (told := function.__annotations__):
+    if not function.__annotations__:
         return function
-    function.__annotations__ = hints = known(told, function.__globals__)
-    tested = beartype(function)
-    function.__annotations__ = tested.__annotations__ = told
-    return in_one_call(tested) if any(map(has_shapes, hints.values())) else tested
+    found = within(function) if "<locals>" in function.__qualname__ else Checks.of(function)
+    tested = found.around(function)
+    return in_one_call(tested) if found.shapes else tested
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checks:
+    """What beartype wrote to check a function, which is a default argument of it."""
+
+    function: Any
+    tested: Any
+    told: dict[str, Any]
+    shapes: bool
+
+    @classmethod
+    def of(cls, function: Any) -> "Checks":
+        told = function.__annotations__
+        function.__annotations__ = hints = known(told, function.__globals__)
+        tested = beartype(function)
+        function.__annotations__ = tested.__annotations__ = told
+        return cls(function=function, tested=tested, told=told, shapes=any(map(has_shapes, hints.values())))
+
+    def around(self, function: Any) -> Any:
+        """The same checks for another function of the same code."""
+        if function is self.function or self.tested is self.function:
+            return self.tested if function is self.function else function
+        parts = self.tested.__kwdefaults__
+        copy = FunctionType(self.tested.__code__, self.tested.__globals__)
+        copy.__kwdefaults__ = {name: function if part is self.function else part for name, part in parts.items()}
+        assert copy.__kwdefaults__ != parts, "beartype keeps its functions elsewhere now"
+        return functools.update_wrapper(copy, function)
+
+
+WITHIN: dict[CodeType, Checks] = {}
+
+
+def within(function: Any) -> Checks:
+    """Of a function within a function, which is made anew at every call: its checks are written once.
+
+    They are written for one that has nothing around it, so that nothing is kept alive.
+    """
+    found = WITHIN.get(function.__code__)
+    if found is None or found.told != function.__annotations__:
+        code = function.__code__
+        bare = FunctionType(code, function.__globals__, closure=tuple(CellType() for _ in code.co_freevars))
+        bare.__kwdefaults__, bare.__defaults__ = function.__kwdefaults__, function.__defaults__
+        bare.__annotations__, bare.__qualname__ = function.__annotations__, function.__qualname__
+        found = WITHIN[code] = Checks.of(bare)
+    return found
 
 
 def checked_class(kind: type) -> type:
@@ -89,11 +135,13 @@ class Finder(MetaPathFinder):
 class Loader(SourceFileLoader):
     """Compiles a module with a decorator more on each function and class; what says `no_type_check` stays as it is."""
 
-    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
-        tree = ast.parse(importlib.util.decode_source(data), path)
+    def get_code(self, fullname: str) -> CodeType:
+        """From its source: bytecode that is kept beside it has no checks, and is for others."""
+        path = self.get_filename(fullname)
+        tree = ast.parse(importlib.util.decode_source(self.get_data(path)), path)
         for node in definitions(tree):
             decorate(node)
-        return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
+        return compile(tree, path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module).update({FUNCTION: checked, CLASS: checked_class})

@@ -1,7 +1,7 @@
 """What the tests rely on everywhere: a function that is given or returns what it does not say fails."""
 
 import importlib
-import itertools
+import py_compile
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -41,8 +41,16 @@ def length(text: str) -> int:
 
 def inner(a: Row) -> Callable[[object], Row]:
     def add_to(b: Row) -> Row:
-        return b[:-1]
+        return a + b[:2]
     return add_to
+
+def typed(kind: type) -> Callable[[object], object]:
+    class Local(kind):
+        pass
+    def same(value: Local) -> Local:
+        return value
+    same.local = Local
+    return same
 
 def each(a: Row) -> Iterator[float]:
     yield from a
@@ -81,14 +89,15 @@ class Base:
         self.a = a
 '''
 TWO, THREE, WHOLE = np.zeros(2), np.zeros(3), np.zeros(2, dtype=int)
-NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     """The source above, imported from a package that is checked."""
     folder = tmp_path_factory.mktemp("checked")
-    (folder / "checked_example.py").write_text(SOURCE)
+    file = folder / "checked_example.py"
+    file.write_text(SOURCE)
+    py_compile.compile(str(file))  # as another process may have done
     finder = Finder("checked_example")
     sys.path.insert(0, str(folder))
     sys.meta_path.insert(0, finder)
@@ -105,7 +114,8 @@ REFUSED = {
     "axes of one name differ": lambda m: m.add(TWO, THREE),
     "the axis of an argument is returned otherwise": lambda m: m.halve(TWO),
     "axes differ within a union and a list": lambda m: m.both(rows=[THREE], counts=WHOLE),
-    "a function within a function": lambda m: m.inner(TWO)(THREE),
+    "what a function within a function is given": lambda m: m.inner(TWO)(WHOLE),
+    "what a function within a function returns": lambda m: m.inner(TWO)(THREE),
     "a field": lambda m: m.Later(weights=TWO, scores=3),
     "two fields": lambda m: m.Later(weights=TWO, scores=THREE),
     "a property": lambda m: m.Later.of(TWO).first,
@@ -133,6 +143,20 @@ def test_what_holds_is_left_alone(module: ModuleType) -> None:
     assert list(module.each(THREE)) == [0, 0, 0]
     assert (module.plain(1, 2), module.plain("a", "b")) == (3, "ab")
     assert module.unchecked(3) == 3
+
+
+def test_functions_of_the_same_code_are_checked_each(module: ModuleType) -> None:
+    """With what is around each, by the types that each has."""
+    zeros, ones = module.inner(TWO), module.inner(TWO + 1)
+    assert (zeros(TWO).tolist(), ones(TWO + 1).tolist(), zeros(TWO).tolist()) == ([0, 0], [2, 2], [0, 0])
+    for add in (zeros, ones):
+        with pytest.raises(BeartypeCallHintViolation):
+            add(WHOLE)
+    whole, text = module.typed(int), module.typed(str)
+    assert (whole(whole.local(3)), text(text.local("a"))) == (3, "a")
+    for same, other in ((whole, text), (text, whole), (module.typed(int), whole)):
+        with pytest.raises(BeartypeCallHintViolation):
+            same(other.local())
 
 
 def test_the_package_itself_is_checked() -> None:

@@ -19,6 +19,8 @@ from heedful.training.loop import fit
 from tests.models.test_classifier import LITERAL_ENCODERS, TRAINED, literal_pooling, make_model
 from tests.oracles import classifiers
 
+pytestmark = pytest.mark.xdist_group("hierarchical")  # one worker trains the model that these tests share
+
 WORDS: dict[str, Any] = {
     "structure": "hierarchical",
     "attention": "additive",

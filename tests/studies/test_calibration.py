@@ -32,6 +32,8 @@ from heedful.studies.calibration.planted import plant
 from heedful.studies.calibration.worlds import World
 from tests.commands import Call
 
+pytestmark = pytest.mark.xdist_group("calibration")  # one worker makes what these tests share
+
 FEW = [
     World(kind=kind, classes=classes, length="short", texts=2000, seed=7, bursts=classes == "3 even")
     for kind, classes in (

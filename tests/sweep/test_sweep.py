@@ -22,6 +22,8 @@ from heedful.sweep.plan import Plan
 from heedful.text.datasets import load_corpus
 from tests.commands import call, start, write_corpus, write_plan
 
+pytestmark = pytest.mark.xdist_group("sweep")  # it takes minutes, and begins early
+
 KILLS = 20
 
 
@@ -85,7 +87,7 @@ def test_a_sweep_killed_twenty_times_ends_like_an_undisturbed_one(tmp_path: Path
     rng = random.Random(0)
     seen: dict[str, tuple[int, int]] = {}
     for number in range(KILLS):
-        process = start(*command)
+        process = start(*command, "-j", 1 + number % 2)
         wait_for_a_moment(number, rng, store, duration)
         kill_group(process)
         now = identities(store)
