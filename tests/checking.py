@@ -32,13 +32,24 @@ def check(package: str) -> None:
     sys.meta_path.insert(0, Finder(package))
 
 
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+def checked(function: Any) -> Any:
     """The function, whose annotations hold or it raises; axes of one name are equal within a call."""
     if not function.__annotations__:
         return function
-    found = within(function) if "<locals>" in function.__qualname__ else Checks.of(function)
-    tested = found.around(function)
-    return in_one_call(tested) if found.shapes else tested
+    if inspect.isgeneratorfunction(function):
+        function = begun(function)
+    elif "<locals>" in function.__qualname__:
+        return within(function).around(function)
+    return Checks.of(function).around(function)
+
+
+def begun(generator: Callable[..., Any]) -> Callable[..., Any]:
+    """Arguments are checked where it is called, not where its first value is asked for."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        return generator(*arguments, **named)
+
+    return functools.update_wrapper(call, generator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +64,20 @@ class Checks:
     @classmethod
     def of(cls, function: Any) -> "Checks":
         told = function.__annotations__
-        function.__annotations__ = hints = known(told, function.__globals__)
+        function.__annotations__ = hints = known(told, inspect.unwrap(function).__globals__)
         tested = beartype(function)
         function.__annotations__ = tested.__annotations__ = told
         return cls(function=function, tested=tested, told=told, shapes=any(map(has_shapes, hints.values())))
 
     def around(self, function: Any) -> Any:
         """The same checks for another function of the same code."""
-        if function is self.function or self.tested is self.function:
-            return self.tested if function is self.function else function
+        return in_one_call(self._put(function)) if self.shapes else self._put(function)
+
+    def _put(self, function: Any) -> Any:
+        if function is self.function:
+            return self.tested
+        if self.tested is self.function:  # there is nothing to check
+            return function
         parts = self.tested.__kwdefaults__
         copy = FunctionType(self.tested.__code__, self.tested.__globals__)
         copy.__kwdefaults__ = {name: function if part is self.function else part for name, part in parts.items()}

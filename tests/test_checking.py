@@ -3,8 +3,9 @@
 import importlib
 import py_compile
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,16 @@ def typed(kind: type) -> Callable[[object], object]:
 
 def each(a: Row) -> Iterator[float]:
     yield from a
+
+def parts(a: Row, size: int) -> Iterator[Row]:
+    for start in range(0, len(a), size):
+        yield a[start : start + size]
+
+def sizes(a: Row) -> Iterator[int]:
+    def inward(b: Row) -> Iterator[int]:
+        yield from map(len, parts(b, 2))
+    for part in parts(a, 1):
+        yield from inward(part)
 
 def later(one: "Later", other: "Unknown", text: str) -> "Later":
     return one
@@ -107,7 +118,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     del sys.modules["checked_example"]
 
 
-REFUSED = {
+REFUSED: dict[str, Callable[[ModuleType], Any]] = {
     "another type": lambda m: m.length(3),
     "another type is returned": lambda m: m.length(""),
     "another type of numbers": lambda m: m.add(WHOLE, WHOLE),
@@ -123,7 +134,7 @@ REFUSED = {
     "a static method": lambda m: m.Later.total(WHOLE),
     "what makes an object": lambda m: m.Base(WHOLE),
     "a type beside one that is not known": lambda m: m.later(m.Later.of(TWO), 3, 3),
-    "the argument of a generator": lambda m: m.each(WHOLE),
+    "the argument of a generator, before a value is asked for": lambda m: m.each(WHOLE) and [],
 }
 
 
@@ -141,6 +152,7 @@ def test_what_holds_is_left_alone(module: ModuleType) -> None:
     assert module.both(counts=WHOLE) == 2
     assert module.both(rows=[TWO, TWO], counts=WHOLE) == 4
     assert list(module.each(THREE)) == [0, 0, 0]
+    assert list(module.sizes(THREE)) == [1, 1, 1]
     assert (module.plain(1, 2), module.plain("a", "b")) == (3, "ab")
     assert module.unchecked(3) == 3
 
