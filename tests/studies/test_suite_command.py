@@ -208,6 +208,23 @@ WRONG = {
 }
 
 
+NAMES = {
+    "an explainer": (("--by", "attention,limee"), "There is no explainer 'limee'. Did you mean 'lime'?"),
+    "what stands after it": (("--by", "rollout@2"), "'rollout' takes nothing after @; got 'rollout@2'."),
+    "no explainer": (("--by", ","), "One explainer or more must be named; an empty list was given."),
+    "a metric": (("--metrics", "aopcc"), "There is no metric 'aopcc'. Did you mean"),
+    "a way": (("--how", "remove"), "There is no way to take units away 'remove'."),
+}
+
+
+@pytest.mark.parametrize("command", ["audit", "faithfulness", "faithfulness --watch"])
+@pytest.mark.parametrize("what", NAMES)
+def test_a_mistyped_name_is_answered_before_anything_is_read(command: str, what: str, call: Call) -> None:
+    options, why = NAMES[what]
+    done = call(*command.split(), "there-are-no-such-data.csv", "--model", ".", *options)
+    assert (done.code, why in done.err) == (1, True), done.err
+
+
 @pytest.mark.parametrize("command", ["audit", "faithfulness"])
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_options_are_a_sentence(command: str, what: str, call: Call, folder: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from heedful.adapters.asking import (
     SUM_TOLERANCE,
+    THREADS,
     AskedReading,
     SubjectError,
     Watch,
@@ -20,6 +21,7 @@ from heedful.adapters.asking import (
     in_a_sentence,
     word_units,
 )
+from heedful.models.kernels import limited_threads
 from heedful.subjects import DELETE, MASK, Subject, Units
 
 Function = Callable[[list[str]], Any]
@@ -36,12 +38,14 @@ class FunctionSubject(Subject):
     """A function from a list of texts to their class probabilities.
 
     filler: what stands in the place of a masked word; None: words can only be deleted.
+    threads: of torch while it answers; afterwards there are as many as before.
     """
 
     name: str
     function: Function
     class_names: tuple[str, ...]
     filler: str | None = None
+    threads: int = THREADS
     watch: Watch | None = None
 
     def read(self, texts: object) -> AskedReading:
@@ -60,7 +64,8 @@ class FunctionSubject(Subject):
         told = []
         for place in range(0, len(texts), TEXTS_AT_ONCE):
             part = texts[place : place + TEXTS_AT_ONCE]
-            told.append(ask(self.function, part, len(self.class_names), self.name))
+            with limited_threads(self.threads):
+                told.append(ask(self.function, part, len(self.class_names), self.name))
             if self.watch is not None:
                 self.watch(place + len(part), len(texts))
         return torch.cat(told)
@@ -120,6 +125,7 @@ def function_subject(
     name: str | None = None,
     class_names: Sequence[Any] | None = None,
     filler: str | None = None,
+    threads: int = THREADS,
     watch: Watch | None = None,
 ) -> FunctionSubject:
     """A function of texts as a subject; it is tried on two texts, and on three in another order."""
@@ -127,15 +133,17 @@ def function_subject(
     given = None if class_names is None else checked_names(class_names, who)
     if filler is not None and not str(filler).strip():
         raise SubjectError(f"mask of {who} must be a word that stands in the place of others; got {filler!r}.")
-    first = ask(function, ["", "text"], None if given is None else len(given), who)
-    again = ask(function, ["text", "", "text"], first.shape[1], who)
+    with limited_threads(threads):
+        first = ask(function, ["", "text"], None if given is None else len(given), who)
+        again = ask(function, ["text", "", "text"], first.shape[1], who)
     if not torch.allclose(again, first[[1, 0, 1]], atol=SUM_TOLERANCE):
         raise SubjectError(
             f"{who} says something else of the same text when it is asked again, or beside others. Set it to "
             "evaluation mode and take out what is random."
         )
     names = given or tuple(map(str, range(first.shape[1])))
-    return FunctionSubject(name=who, function=function, class_names=names, filler=filler, watch=watch)
+    how: dict[str, Any] = {"filler": filler, "threads": threads, "watch": watch}
+    return FunctionSubject(name=who, function=function, class_names=names, **how)
 
 
 def sklearn_subject(model: Any, *, name: str | None, class_names: Sequence[Any] | None, **how: Any) -> FunctionSubject:

@@ -21,6 +21,7 @@ from heedful.cli.options import (
     StoreRoot,
     TablesOut,
     TextCount,
+    Threads,
     Truncate,
     find_model,
     find_run,
@@ -61,15 +62,17 @@ def audit(
     metrics: Metrics = None,
     how: How = None,
     truncate: Truncate = False,
+    threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Train on the data, compare what is attended to with what is used, try other λ, and write a report.
 
     With --model nothing is trained: a model of your own is examined on the test texts, and explanations of many kinds
-    are compared. --texts, --by, --metrics, --how and --truncate are for such a model.
+    are compared. --texts, --by, --metrics, --how, --truncate and --threads are for such a
+    model.
     """
     if model is not None:
-        _audit_model(settings, model, store, out, as_json, texts, truncate, by=by, metrics=metrics, how=how)
+        _audit_model(settings, model, store, out, as_json, texts, truncate, threads, by=by, metrics=metrics, how=how)
         return
     from heedful.cli.progress import AuditProgress
     from heedful.pipeline import read_corpus
@@ -100,6 +103,7 @@ def _audit_model(
     as_json: bool,
     texts: int,
     truncate: bool,
+    threads: int | None,
     **chosen: str | None,
 ) -> None:
     """Examine a model of the user's own."""
@@ -118,6 +122,7 @@ def _audit_model(
             watch=watch,
             texts=texts,
             truncate=truncate,
+            threads=threads,
             by=names_of(chosen["by"]),
             metrics=names_of(chosen["metrics"]),
             how=chosen["how"],

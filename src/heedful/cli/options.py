@@ -132,6 +132,10 @@ Truncate = Annotated[
     bool, typer.Option("--truncate", help="Read only the beginning of texts that are too long for the model.")
 ]
 
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Threads of torch while the model reads; default: 1.")
+]
+
 
 def names_of(given: str | None) -> list[str] | None:
     """Names between commas; None where none is given."""

@@ -9,12 +9,15 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from heedful.adapters.asking import THREADS
 from heedful.analysis.faithfulness.removal import Asked
 from heedful.analysis.flips import TraceReading
 from heedful.errors import InputError, UnknownName, load_extra
 from heedful.explainers.explainer import Explainer, Request, Scored
+from heedful.explainers.listening import pieces_of
 from heedful.explainers.registry import EXPLAINERS, find_explainer
 from heedful.explanations import Explanation
+from heedful.models.kernels import limited_threads
 from heedful.subjects import Reading, Subject
 from heedful.traces import Trace
 
@@ -59,6 +62,7 @@ def explain(
     """
     explainer = find_explainer(by)
     asked = Asked(reading_of(subject, texts), how)
+    _refuse(explainer, asked.reading)
     request = Request(asked=asked, targets=_targets(targets, asked.reading), seed=seed)
     return _explained(request, explainer.with_options(options) if options else explainer)
 
@@ -82,6 +86,8 @@ def explain_all(
     asked = Asked(reading_of(subject, None), how)
     request = Request(asked=asked, targets=_targets(targets, asked.reading), seed=seed)
     explainers = [find_explainer(one) for one in (possible(asked.reading) if names is None else names)]
+    for explainer in explainers:
+        _refuse(explainer, asked.reading)  # before any of them is paid for
     found = []
     for explainer in explainers:
         found.append(_explained(request, explainer))
@@ -112,13 +118,9 @@ def reading_of(subject: object, texts: str | Sequence[str] | None) -> Reading:
 
 
 def _explained(request: Request, explainer: Explainer) -> Explanation:
-    if explainer.extra:
-        load_extra(explainer.extra, explainer.extra, f"Explanations by {explainer.name}")
-    against = explainer.why_not(request.reading)
-    if against:
-        raise InputError(f"'{explainer.name}' cannot be had here: {against}")
-    started = time.perf_counter()
-    found = explainer.of(request)
+    started, pieces = time.perf_counter(), pieces_of(request.reading)
+    with limited_threads(THREADS if pieces is None else pieces.subject.threads):
+        found = explainer.of(request)
     return Explanation.on(
         request.units,
         found.scores,
@@ -129,6 +131,15 @@ def _explained(request: Request, explainer: Explainer) -> Explanation:
         seconds=time.perf_counter() - started,
         passes=found.passes,
     )
+
+
+def _refuse(explainer: Explainer, reading: Reading) -> None:
+    """Say why an explainer cannot be had."""
+    if explainer.extra:
+        load_extra(explainer.extra, explainer.extra, f"Explanations by {explainer.name}")
+    against = explainer.why_not(reading)
+    if against:
+        raise InputError(f"'{explainer.name}' cannot be had here: {against}")
 
 
 def _targets(given: Targets, reading: Reading) -> Int[Tensor, " instances"]:

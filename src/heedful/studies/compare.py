@@ -20,14 +20,14 @@ from heedful.analysis.faithfulness.watching import TRUSTED_METRICS
 from heedful.analysis.statistics import FEWEST
 from heedful.claims import Verdict, judge
 from heedful.claims.removal import better_by
-from heedful.errors import InputError
-from heedful.explainers import EXPLAINERS, explain_all, possible
+from heedful.errors import InputError, UnknownName
+from heedful.explainers import EXPLAINERS, explain_all, find_explainer, possible
 from heedful.explanations import Explanation
 from heedful.figures.faithfulness import metric_grid
 from heedful.figures.picture import Figure, Picture
 from heedful.notebook import counted
 from heedful.report.page import PageTable, Section
-from heedful.subjects import Reading
+from heedful.subjects import WAYS, Reading
 
 ATTENTION, CHANCE, AREA = "attention", "random", "aopc"
 
@@ -205,6 +205,17 @@ def chosen_explainers(reading: Reading, names: Sequence[str] | None) -> tuple[li
     return chosen, left
 
 
+def check_names(by: Sequence[str] | None, metrics: Sequence[str] | None, how: str | None) -> None:
+    """Refuse what is called like nothing that there is, before anything is read."""
+    for what, names, find in (("explainer", by, find_explainer), ("metric", metrics, find_metric)):
+        if names is not None and not names:
+            raise InputError(f"One {what} or more must be named; an empty list was given.")
+        for name in names or ():
+            find(name)
+    if how not in (None, *WAYS):
+        raise UnknownName("way to take units away", how, WAYS)
+
+
 def compare(
     reading: Reading,
     *,
@@ -220,8 +231,7 @@ def compare(
 
     by: names of explainers; None takes the usual ones. given: explanations that are there already, of the same units.
     """
-    for name in metrics or ():
-        find_metric(name)  # before anything is asked
+    check_names(by, metrics, how)
     names, left = chosen_explainers(reading, by)
     explained = [*explain_all(reading, names, how=how, seed=seed, watch=watch), *given]
     _refuse_other_classes(explained)

@@ -21,7 +21,7 @@ from heedful.explanation_files import read_explanations
 from heedful.explanations import Explanation
 from heedful.notebook import counted
 from heedful.report.page import Page, PageTable, Section
-from heedful.studies.compare import Compared, compare
+from heedful.studies.compare import Compared, check_names, compare
 from heedful.studies.models import Stages, cut_said, drawn_rows, drawn_texts, match_classes
 from heedful.studies.rationales import Marked, marks_of
 from heedful.subjects import Reading, Subject
@@ -48,7 +48,7 @@ class Suite:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is to be compared, and how."""
+    """What is to be compared, and how; names that nothing has are refused."""
 
     by: Sequence[str] | None = None
     metrics: Sequence[str] | None = None
@@ -56,6 +56,9 @@ class Wanted:
     files: Sequence[Path] = ()
     texts: int = 200
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_names(self.by, self.metrics, self.how)
 
 
 def measure_subject(
@@ -133,6 +136,7 @@ def watch_metrics(
     *,
     metrics: Sequence[str] | None = None,
     by: Sequence[str] | None = None,
+    how: str | None = None,
     texts: int = 200,
     seed: int = 0,
     watch: Watch | None = None,
@@ -140,15 +144,15 @@ def watch_metrics(
     """Which metrics know the truth where it is planted, and which explainers do best by those that do.
 
     worlds: one's own planted corpora by name (`marked_world`); None plants four. by: names of explainers; None takes
-    all that every world can have.
+    all that every world can have. how: how units go; None as each world usually does it.
     """
     stages = Stages(watch)
     stages.begin("watching the metrics")
     planted = worlds or {name: plant(name, texts=texts, seed=seed) for name in MAKERS}
-    found = diagnosticity(planted, metrics, seed=seed)
+    found = diagnosticity(planted, metrics, how=how, seed=seed)
     passed = [name for name, rows in _permuted(found).groupby("metric", sort=False) if (rows["verdict"] == TRUST).all()]
     stages.begin("watching the explainers")
-    explained = explainers_on(planted, [str(name) for name in passed], by=by, seed=seed)
+    explained = explainers_on(planted, [str(name) for name in passed], by=by, how=how, seed=seed)
     none = "No metric may be trusted here."
     headline = (
         f"{counted(len(passed), 'metric')} may be trusted here: {', '.join(map(str, passed))}." if passed else none
@@ -204,12 +208,17 @@ def _rounded(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def explainers_on(
-    worlds: Mapping[str, World], metrics: Sequence[str], *, by: Sequence[str] | None = None, seed: int = 0
+    worlds: Mapping[str, World],
+    metrics: Sequence[str],
+    *,
+    by: Sequence[str] | None = None,
+    how: str | None = None,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """One row per explainer that every world has: mean rank, means by these metrics, and τ with the truth."""
     at_hand = [possible(world.reading) for world in worlds.values()]
     shared = by or [name for name in at_hand[0] if all(name in names for names in at_hand)]
-    parts = [_of_world(world, shared, metrics, seed) for world in worlds.values()]
+    parts = [_of_world(world, shared, metrics, how, seed) for world in worlds.values()]
     means = pd.concat(parts).groupby(level=0, sort=False).mean()
     signed = {name: means[name] * (1 if find_metric(name).direction == LOWER else -1) for name in metrics}
     rank = (pd.DataFrame(signed) if signed else -means[["truth"]]).rank().mean(axis=1)
@@ -218,14 +227,14 @@ def explainers_on(
     return ordered.rename_axis("explainer").reset_index()
 
 
-def _of_world(world: World, names: Sequence[str], metrics: Sequence[str], seed: int) -> pd.DataFrame:
+def _of_world(world: World, names: Sequence[str], metrics: Sequence[str], how: str | None, seed: int) -> pd.DataFrame:
     """One row per explainer: the means of the metrics, and of τ with the truth."""
-    found = explain_all(world.reading, names, targets=world.truth.targets, seed=seed)
+    found = explain_all(world.reading, names, targets=world.truth.targets, how=how, seed=seed)
     truth = {one.method: _with_truth(one, world.truth) for one in found}
     table = pd.DataFrame({"truth": truth})
     if not metrics:
         return table
-    measured = faithfulness(world.reading, found, list(metrics), seed=seed).table
+    measured = faithfulness(world.reading, found, list(metrics), how=how, seed=seed).table
     return table.join(measured.pivot(index="method", columns="metric", values="value"))
 
 
