@@ -93,7 +93,7 @@ def _measured(settings: "RunSettings", model: str, store: Path, wanted: "Wanted"
     from heedful.pipeline import read_corpus
     from heedful.studies import faithfulness as study
     from heedful.studies.models import subject_of
-    from heedful.studies.rationales import read_marked
+    from heedful.studies.rationales import read_marked, texts_by_id
     from heedful.traces import Trace
 
     place, data = Path(model), settings.data
@@ -101,7 +101,8 @@ def _measured(settings: "RunSettings", model: str, store: Path, wanted: "Wanted"
         return study.measure_trace(Trace.load(place), wanted, watch=told, name=place.name)
     subject = subject_of(find_model(model, store), **how)
     marked = read_marked(data.source, text_column=data.text_column, encoding=data.encoding)
-    return study.measure_subject(read_corpus(settings), subject, wanted, marked=marked, watch=told)
+    named = texts_by_id(data.source, text_column=data.text_column, encoding=data.encoding) if wanted.files else None
+    return study.measure_subject(read_corpus(settings), subject, wanted, marked=marked, named=named, watch=told)
 
 
 def _watched(

@@ -19,9 +19,11 @@ from heedful.errors import DataError
 from heedful.explainers import explain_all, possible
 from heedful.explanation_files import read_explanations
 from heedful.explanations import Explanation
+from heedful.folding import fold
 from heedful.notebook import counted
 from heedful.report.page import Page, PageTable, Section
 from heedful.studies.compare import Compared, check_names, compare
+from heedful.studies.given import flat_said, of_file, of_one_class, of_trace, texts_of
 from heedful.studies.models import Stages, cut_said, drawn_rows, drawn_texts, match_classes
 from heedful.studies.rationales import Marked, marks_of
 from heedful.subjects import Reading, Subject
@@ -62,23 +64,36 @@ class Wanted:
 
 
 def measure_subject(
-    corpus: Corpus, model: Subject, wanted: Wanted, *, marked: Marked | None = None, watch: Watch | None = None
+    corpus: Corpus,
+    model: Subject,
+    wanted: Wanted,
+    *,
+    marked: Marked | None = None,
+    named: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
 ) -> Suite:
     """Test texts of a corpus, drawn by the seed, or the texts that the files of explanations are of.
 
     marked: what people marked in the texts, for the metrics of plausibility.
+    named: texts by what they are called, for files that hold none.
     """
     stages = Stages(watch)
     model = stages.watched(model)
     drawn, said = drawn_texts(corpus, wanted.texts, wanted.seed)
     said = [*corpus.notices, *match_classes(corpus.class_names, model.class_names, model.name).notices, *said]
-    explained = _texts_of(wanted.files, model)
-    if explained is not None:
-        said = [*corpus.notices, f"The {counted(len(explained), 'text')} are those of the files of explanations."]
+    found = [one for file in wanted.files for one in of_file(file, model, named)]
     stages.begin("reading the texts")
-    reading = model.read(drawn.texts if explained is None else explained)
-    said += cut_said(reading.units)
-    return _suite(reading, wanted, said, stages, marked=marked, name=f"{model.name} on {corpus.name}")
+    reading = model.read(texts_of(found) if found else drawn.texts)
+    if found:
+        reading, more = of_one_class(reading, found, model)
+        said = [*corpus.notices, *more]
+    given = [
+        one
+        for file in wanted.files
+        for one in read_explanations(file, reading.units, class_names=reading.class_names, texts=named)
+    ]
+    said = [*said, *cut_said(reading.units), *flat_said(given)]
+    return _suite(reading, wanted, given, said, stages, marked=marked, name=f"{model.name} on {corpus.name}")
 
 
 def measure_trace(trace: Trace, wanted: Wanted, *, watch: Watch | None = None, name: str = "trace") -> Suite:
@@ -88,26 +103,22 @@ def measure_trace(trace: Trace, wanted: Wanted, *, watch: Watch | None = None, n
     copies = f" that are no copies of others ({len(trace) - len(each):,} are)" if len(each) < len(trace) else ""
     said = f"Of {len(each):,} instances{copies} {len(rows):,} were explained, drawn by seed {wanted.seed}."
     reading = TraceReading(trace=each.take(rows))
-    return _suite(reading, wanted, [said] if len(rows) < len(trace) else [], Stages(watch), marked=None, name=name)
-
-
-def _texts_of(files: Sequence[Path], model: Subject) -> Sequence[str] | None:
-    """The texts that files of explanations are of, which must be the same in all of them; None where none says."""
-    found = [one.texts for file in files for one in read_explanations(file, class_names=model.class_names)]
-    known = [list(texts) for texts in found if texts is not None]
-    if any(texts != known[0] for texts in known):
-        raise DataError(
-            "The files of explanations are of different texts, or in another order: give one after the other."
-        )
-    return known[0] if known else None
+    kept = trace.distinct.nonzero().squeeze(1)[rows]
+    given = [fold(one.take(kept), reading.units) for file in wanted.files for one in of_trace(file, trace)]
+    notices = [*([said] if len(rows) < len(trace) else []), *flat_said(given)]
+    return _suite(reading, wanted, given, notices, Stages(watch), marked=None, name=name)
 
 
 def _suite(
-    reading: Reading, wanted: Wanted, said: Sequence[str], stages: Stages, *, marked: Marked | None, name: str
+    reading: Reading,
+    wanted: Wanted,
+    given: Sequence[Explanation],
+    said: Sequence[str],
+    stages: Stages,
+    *,
+    marked: Marked | None,
+    name: str,
 ) -> Suite:
-    given = [
-        one for file in wanted.files for one in read_explanations(file, reading.units, class_names=reading.class_names)
-    ]
     stages.begin("explaining")
     compared = compare(
         reading,
