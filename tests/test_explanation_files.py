@@ -35,7 +35,7 @@ def check_same(found: Explanation, expected: Explanation) -> None:
     assert found.scores.numpy().tobytes() == expected.scores.numpy().tobytes()
     for name in ("offsets", "targets"):
         torch.testing.assert_close(getattr(found, name), getattr(expected, name), rtol=0, atol=0)
-    for name in ("class_names", "method", "signed", "seconds", "passes"):
+    for name in ("class_names", "method", "signed", "seconds", "passes", "remark"):
         assert getattr(found, name) == getattr(expected, name), name
     for name in ("texts", "names"):
         one, other = getattr(found, name), getattr(expected, name)
@@ -49,7 +49,7 @@ def check_same(found: Explanation, expected: Explanation) -> None:
 def test_explanations_come_back_to_the_last_bit(ending: str, tmp_path: Path) -> None:
     several = [
         explanation(),
-        explanation(targets=[0, 1], seconds=0.1, passes=12, signed=False),  # of the same method
+        explanation(targets=[0, 1], seconds=0.1, passes=12, signed=False, remark="So it is."),  # of the same method
         explanation(method="other", texts=None, spans=None, units=[["a", "b", "c", "d", "e"], ["good"]]),
         explanation(method="bare", texts=None, spans=None),
         explanation(method="half", spans=None),

@@ -1,9 +1,9 @@
 """Files of explanations: Parquet and JSON lines with one row per text, ERASER's JSON lines, CSV for people.
 
 A row has `scores`, `target` (a class by name, or its number), and what is known of `text`, `units`, `starts`, `ends`
-(lists, one entry per score), `class_names`, `method`, `signed`, and `seconds` and `passes` of the explanation as a
-whole, the same in each of its rows. One file may hold several explanations: `explanation` says which one a row is of;
-without it the method does. Numbers come back to the last bit.
+(lists, one entry per score), `class_names`, `method`, `signed`, and `seconds`, `passes` and `remark` of the
+explanation as a whole, the same in each of its rows. One file may hold several explanations: `explanation` says which
+one a row is of; without it the method does. Numbers come back to the last bit.
 
 ERASER's files are those of `heedful.eraser_files`.
 """
@@ -44,6 +44,7 @@ SCHEMA = pa.schema(
         "signed": pa.bool_(),
         "seconds": pa.float64(),
         "passes": pa.int64(),
+        "remark": pa.string(),
     }
 )
 
@@ -126,6 +127,7 @@ def _rows(explanations: Sequence[Explanation]) -> Iterator[dict[str, Any]]:
                 "signed": one.signed,
                 "seconds": one.seconds,
                 "passes": one.passes,
+                "remark": one.remark,
             }
 
 
@@ -191,7 +193,7 @@ def _of_part(rows: Sequence[Row], class_names: Sequence[str] | None) -> Explanat
         units=units,
         texts=texts,
         spans=spans,
-        **{name: first.get(name) for name in ("signed", "seconds", "passes")},
+        **{name: first.get(name) for name in ("signed", "seconds", "passes", "remark")},
     )
 
 

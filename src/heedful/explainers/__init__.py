@@ -130,6 +130,7 @@ def _explained(request: Request, explainer: Explainer) -> Explanation:
         signed=explainer.signed,
         seconds=time.perf_counter() - started,
         passes=found.passes,
+        remark=found.remark,
     )
 
 

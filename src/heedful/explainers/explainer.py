@@ -41,10 +41,11 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scored:
-    """One number per unit, and how many texts the model read for them, beyond the reading itself."""
+    """One number per unit, how many texts the model read for them, beyond the reading itself, and what must be said."""
 
     scores: Float[Tensor, " units"]
     passes: int
+    remark: str = ""
 
 
 def anywhere(_: Reading) -> str:

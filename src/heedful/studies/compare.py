@@ -126,7 +126,7 @@ class Compared:
             f"“{self.measured.how}”.",
             verdicts=verdicts,
             tables=[best],
-            note=f"{NOTE}{' Not here: ' + ' '.join(left) if left else ''}",
+            note=" ".join([NOTE, *self._remarks(), *([f"Not here: {' '.join(left)}"] if left else [])]),
             pictures=[self.picture()],
         )
 
@@ -159,6 +159,12 @@ class Compared:
         count = len(self.explanations[0])
         spent = [_number((cost[name] or np.nan) / count) for name in order]
         return cells.assign(**{"seconds ↓": spent}).rename_axis("explanation").reset_index()
+
+    def _remarks(self) -> Iterator[str]:
+        """What must be said of explanations, each sentence once."""
+        said = self.measured.remarks
+        for remark in dict.fromkeys(said.values()):
+            yield f"Of {', '.join(name for name, own in said.items() if own == remark)}: {remark}"
 
     def _unmeasured(self) -> Iterator[str]:
         """Which metrics have no value, and why."""

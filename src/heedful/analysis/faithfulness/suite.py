@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Faithfulness:
     instances: one row per method, metric and text: value, null where there is none.
     bounds: of NAOPC, one row per text: the smallest and largest area of any order that is attained, what no order can
         pass, whether both ends are proven, and the gap as a share of the range; None where it was not asked for.
+    remarks: by method what must be said of its explanation, where there is something.
     how: how units were taken away.
     passes, seconds: what all of it cost; changed texts that were asked about, each once.
     """
@@ -49,6 +51,7 @@ class Faithfulness:
     how: str
     passes: int
     seconds: float
+    remarks: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         methods, metrics = self.table["method"].unique().tolist(), self.table["metric"].nunique()
@@ -58,7 +61,8 @@ class Faithfulness:
     def _repr_html_(self) -> str:
         wide = self.wide()
         rows = [[str(row[0]), *map(_shown, row[1:])] for row in wide.itertuples()]
-        return panel(repr(self), table(["metric", *map(str, wide.columns)], rows))
+        remarks = [f"<div>{escape(f'{name}: {remark}')}</div>" for name, remark in self.remarks.items()]
+        return panel(repr(self), table(["metric", *map(str, wide.columns)], rows), *remarks)
 
     def wide(self) -> pd.DataFrame:
         """The values alone, a row for each metric with an arrow to what is better, a column for each method."""
@@ -122,6 +126,7 @@ def faithfulness(
         how=asked.how,
         passes=asked.passes,
         seconds=time.perf_counter() - started,
+        remarks={one.method: one.remark for one in given if one.remark},
     )
 
 
