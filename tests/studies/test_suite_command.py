@@ -1,6 +1,7 @@
 """`heedful faithfulness` and `heedful audit --model`: what they print and save, and every wrong thing as a sentence."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -354,6 +355,24 @@ def test_wrong_options_are_a_sentence(command: str, what: str, call: Call, folde
     assert why in done.err
     assert "Traceback" not in done.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["audit", "faithfulness"])
+def test_what_it_will_take_is_said_beforehand_and_limited(
+    command: str, call: Call, folder: Path, tmp_path: Path
+) -> None:
+    options = (films(tmp_path / "films.csv"), "--model", folder, *QUICK, "--store", tmp_path / "runs")
+    done = call(command, *options, "--json")
+    said = re.search(r"explaining and measuring: up to ([\d,]+) changed texts of ([\d,]+) units in all", done.err)
+    assert said is not None, done.err
+    texts, units = (int(number.replace(",", "")) for number in said.groups())
+    # Of 8 texts of three words: leave one out 3; curves 3 each for three explanations, and 64 sets for all of them.
+    assert (texts, units) == (8 * (3 + 3 * 3 + 64), 3 * texts)
+    refused = call(command, *options, "--most", units - 1, "--out", tmp_path / "none")
+    assert refused.code == 1
+    assert "would have to read up to" in refused.err
+    assert "8 texts of up to 3 units cost that" in refused.err
+    assert not (tmp_path / "none").exists()
 
 
 def test_models_that_do_not_fit_are_a_sentence(call: Call, folder: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from heedful.cli.options import (
     Json,
     Metrics,
     ModelName,
+    Most,
     StoreRoot,
     TablesOut,
     TextCount,
@@ -58,6 +59,7 @@ def faithfulness(
     ] = False,
     truncate: Truncate = False,
     threads: Threads = None,
+    most: Most = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws texts, and what metrics and explainers draw.")] = 0,
     out: TablesOut = None,
     store: StoreRoot = Path("runs"),
@@ -73,7 +75,13 @@ def faithfulness(
     from heedful.studies.faithfulness import Wanted
 
     wanted = Wanted(
-        by=names_of(by), metrics=names_of(metrics), how=how, files=explanations or (), texts=texts, seed=seed
+        by=names_of(by),
+        metrics=names_of(metrics),
+        how=how,
+        files=explanations or (),
+        texts=texts,
+        seed=seed,
+        **({"most": most} if most else {}),
     )
     if watch:
         if explanations:

@@ -136,6 +136,16 @@ Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="Threads of torch while the model reads; default: 1.")
 ]
 
+Most = Annotated[
+    int | None,
+    typer.Option(
+        "--most",
+        min=1,
+        help="So many words of changed texts the model reads at most; what takes more is refused before it begins. "
+        "Default: 100,000,000.",
+    ),
+]
+
 
 def names_of(given: str | None) -> list[str] | None:
     """Names between commas; None where none is given."""

@@ -10,6 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.adapters.asking import THREADS
+from heedful.analysis.faithfulness.cost import MOST_UNITS, total
 from heedful.analysis.faithfulness.removal import Asked
 from heedful.analysis.flips import TraceReading
 from heedful.errors import InputError, UnknownName, load_extra
@@ -18,6 +19,7 @@ from heedful.explainers.listening import pieces_of
 from heedful.explainers.registry import EXPLAINERS, find_explainer
 from heedful.explanations import Explanation
 from heedful.models.kernels import limited_threads
+from heedful.notebook import listed
 from heedful.subjects import Reading, Subject
 from heedful.traces import Trace
 
@@ -37,6 +39,7 @@ def explain(
     targets: Targets = None,
     how: str | None = None,
     seed: int = 0,
+    most: int = MOST_UNITS,
     **options: Any,
 ) -> Explanation:
     """One number for every unit of some texts: how much it speaks for a class, as an explainer sees it.
@@ -49,6 +52,7 @@ def explain(
         decision of each text.
     how: how units are taken away by explainers that ask: attention, delete or mask; None takes the usual way.
     seed: draws what is drawn; chance elsewhere is neither used nor moved.
+    most: so many units of changed texts the model reads at most; what takes more is refused before it begins.
     options: of the explainer (`heedful explainers show NAME`).
 
     The answer says what it cost: seconds, and passes, which are the texts that the model read for it, with gradients or
@@ -60,11 +64,12 @@ def explain(
     >>> found.shown, found.scores.tolist(), found.passes
     (['a', 'good', 'film'], [0.0, 0.5, 0.0], 3)
     """
-    explainer = find_explainer(by)
+    found = find_explainer(by)
+    explainer = found.with_options(options) if options else found
     asked = Asked(reading_of(subject, texts), how)
     _refuse(explainer, asked.reading)
-    request = Request(asked=asked, targets=_targets(targets, asked.reading), seed=seed)
-    return _explained(request, explainer.with_options(options) if options else explainer)
+    _check_cost([explainer], asked, most)
+    return _explained(Request(asked=asked, targets=_targets(targets, asked.reading), seed=seed), explainer)
 
 
 def explain_all(
@@ -74,11 +79,13 @@ def explain_all(
     targets: Targets = None,
     how: str | None = None,
     seed: int = 0,
+    most: int = MOST_UNITS,
     watch: Watch | None = None,
 ) -> list[Explanation]:
     """Explanations of one reading, which is asked about every set of units once, whoever wants to know.
 
     names: by which explainers; None takes all that can be had (`possible`).
+    most: so many units of changed texts the model reads at most for all of them; more are refused before they begin.
     watch: is told how many of how many are there, and the name of the last one.
 
     The seconds of an explanation leave out what one before it had asked already; its passes count it.
@@ -88,6 +95,7 @@ def explain_all(
     explainers = [find_explainer(one) for one in (possible(asked.reading) if names is None else names)]
     for explainer in explainers:
         _refuse(explainer, asked.reading)  # before any of them is paid for
+    _check_cost(explainers, asked, most)
     found = []
     for explainer in explainers:
         found.append(_explained(request, explainer))
@@ -141,6 +149,13 @@ def _refuse(explainer: Explainer, reading: Reading) -> None:
     against = explainer.why_not(reading)
     if against:
         raise InputError(f"'{explainer.name}' cannot be had here: {against}")
+
+
+def _check_cost(explainers: Sequence[Explainer], asked: Asked, most: int) -> None:
+    """Refuse what takes too long; a trace has its answers without reading."""
+    if asked.trace is None:
+        names, lengths = listed([one.name for one in explainers]), asked.units.lengths
+        total(one.cost(asked.units) for one in explainers).check(f"explain by {names}", lengths, most)
 
 
 def _targets(given: Targets, reading: Reading) -> Int[Tensor, " instances"]:

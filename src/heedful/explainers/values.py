@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from heedful.adapters.asking import SubjectError, in_a_sentence
 from heedful.adapters.pieces import Pieces
 from heedful.adapters.pretrained import PretrainedSubject
+from heedful.analysis.faithfulness.cost import Lengths
 from heedful.explainers.attention import numbered, read_from, summed
 from heedful.explainers.explainer import Explainer, Request, Scored
 from heedful.explainers.listening import (
@@ -226,6 +227,11 @@ def mixed_norms(
     return found
 
 
+def copies_of(lengths: Lengths, **_: object) -> Lengths:
+    """One copy of a text for each of its pieces, of which there are about as many as units, or more."""
+    return lengths
+
+
 def value_zeroing(request: Request, *, layer: int | None = None) -> Scored:
     """r C_L ⋯ C_1, or r C_l; C_qi is how far a block's output at q turns without the value of i, rows of sum one."""
     subject, every = _subject(request.reading), layers_of(request.reading)
@@ -334,6 +340,7 @@ VALUES_EXPLAINERS = (
         needs="a transformer",
         at=("layer",),
         scores=value_zeroing,
+        sets=copies_of,
         hinders=no_zeros,
     ),
 )

@@ -10,6 +10,7 @@ from typing import Any, overload
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
+from heedful.analysis.faithfulness.cost import MOST_UNITS
 from heedful.claims import Verdict, verdict_table
 from heedful.claims.answer import STORY, Answer
 from heedful.config import RunSettings
@@ -194,6 +195,7 @@ def audit(
     how: str | None = None,
     truncate: bool = False,
     threads: int | None = None,
+    most: int = MOST_UNITS,
 ) -> ForeignAudit: ...
 def audit(
     source: RunSettings | Corpus | Source | None = None,
@@ -214,6 +216,7 @@ def audit(
     how: str | None = None,
     truncate: bool = False,
     threads: int | None = None,
+    most: int = MOST_UNITS,
 ) -> Audit | ForeignAudit:
     """Can attention be trusted as an explanation here? Train (or find the run), examine, try other λ, write a report.
 
@@ -244,6 +247,7 @@ def audit(
     how: how units are taken away: attention, delete or mask; None: as is usual for the model
     truncate: whether of texts that are too long for a transformer only the beginning is read; False refuses them
     threads: of torch while the model reads; None: those of a subject, one of anything else
+    most: so many units of changed texts the model reads at most; what takes more is refused before it begins
 
     The `Audit` has `answer` (headline, questions, uses), `verdicts`, `report` (a path), `summary()` as plain data.
 
@@ -277,6 +281,7 @@ def audit(
             how=how,
             truncate=truncate,
             threads=threads,
+            most=most,
             seed=settings.training.seed,
             watch=watch,
         )

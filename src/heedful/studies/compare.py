@@ -5,7 +5,7 @@ Which is best is chosen on one half of the texts, by AOPC, which knows the truth
 number on the other half.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,9 +14,11 @@ import pandas as pd
 from jaxtyping import Bool
 from torch import Tensor
 
-from heedful.analysis.faithfulness.metrics import ARROWS, find_metric
+from heedful.analysis.faithfulness.cost import MOST_UNITS, Cost, cost_of_metrics, total
+from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
 from heedful.analysis.faithfulness.suite import Faithfulness, faithfulness
 from heedful.analysis.faithfulness.watching import TRUSTED_METRICS
+from heedful.analysis.flips import TraceReading
 from heedful.analysis.statistics import FEWEST
 from heedful.claims import Verdict, judge
 from heedful.claims.removal import better_by
@@ -27,6 +29,8 @@ from heedful.figures.faithfulness import metric_grid
 from heedful.figures.picture import Figure, Picture
 from heedful.notebook import counted
 from heedful.report.page import PageTable, Section
+from heedful.studies.models import Stages
+from heedful.subjects import ATTENTION as GONE_BY_ATTENTION
 from heedful.subjects import WAYS, Reading
 
 ATTENTION, CHANCE, AREA = "attention", "random", "aopc"
@@ -51,8 +55,6 @@ GRID = Figure(
     needs=("faithfulness",),
     draw=lambda tables: metric_grid(tables["faithfulness"]),
 )
-
-Told = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -231,18 +233,37 @@ def compare(
     how: str | None = None,
     rationales: Bool[Tensor, " units"] | None = None,
     seed: int = 0,
-    watch: Told | None = None,
+    most: int = MOST_UNITS,
+    beside: Cost | None = None,
+    stages: Stages | None = None,
 ) -> Compared:
     """Explain the texts of a reading in several ways, and measure all that can be measured of each.
 
     by: names of explainers; None takes the usual ones. given: explanations that are there already, of the same units.
+    most: so many units of changed texts the model reads at most, with what it reads `beside` for something else.
     """
     check_names(by, metrics, how)
     names, left = chosen_explainers(reading, by)
-    explained = [*explain_all(reading, names, how=how, seed=seed, watch=watch), *given]
+    told = stages or Stages(None)
+    cost = cost_of(reading, names, metrics, len(given), how)
+    total((cost, beside or Cost())).check("explain and to measure", reading.units.lengths, most)
+    told.begin(f"explaining and measuring{f': {cost}' if cost.texts else ''}")
+    explained = [*explain_all(reading, names, how=how, seed=seed, most=most, watch=told.told), *given]
     _refuse_other_classes(explained)
-    measured = faithfulness(reading, explained, metrics, how=how, seed=seed, rationales=rationales)
+    told.begin("measuring")
+    measured = faithfulness(reading, explained, metrics, how=how, seed=seed, rationales=rationales, most=most)
     return Compared(explanations=explained, measured=measured, left_out=left, choice=choose(measured, seed=seed))
+
+
+def cost_of(reading: Reading, names: Sequence[str], metrics: Sequence[str] | None, given: int, how: str | None) -> Cost:
+    """What the model reads at most for so many explanations and their metrics; a trace says it without reading."""
+    if isinstance(reading, TraceReading) and how in (None, GONE_BY_ATTENTION):
+        return Cost()
+    chosen = (
+        [find_metric(name) for name in metrics] if metrics else [one for one in METRICS.values() if not one.bounded]
+    )
+    explainers = total(find_explainer(name).cost(reading.units) for name in names)
+    return explainers + cost_of_metrics(chosen, len(names) + given, reading.units.lengths)
 
 
 def _refuse_other_classes(explained: Sequence[Explanation]) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from heedful.analysis.agreement import agree
 from heedful.analysis.faithfulness import World, diagnosticity, faithfulness, plant
+from heedful.analysis.faithfulness.cost import MOST_UNITS
 from heedful.analysis.faithfulness.metric import LOWER
 from heedful.analysis.faithfulness.metrics import find_metric
 from heedful.analysis.faithfulness.planted import MAKERS
@@ -58,6 +59,7 @@ class Wanted:
     files: Sequence[Path] = ()
     texts: int = 200
     seed: int = 0
+    most: int = MOST_UNITS
 
     def __post_init__(self) -> None:
         check_names(self.by, self.metrics, self.how)
@@ -119,7 +121,6 @@ def _suite(
     marked: Marked | None,
     name: str,
 ) -> Suite:
-    stages.begin("explaining")
     compared = compare(
         reading,
         by=wanted.by,
@@ -128,7 +129,8 @@ def _suite(
         how=wanted.how,
         rationales=None if marked is None else marks_of(marked, reading.units),
         seed=wanted.seed,
-        watch=stages.told,
+        most=wanted.most,
+        stages=stages,
     )
     sections = [compared.section(), compared.whole_section()]
     choice = compared.choice

@@ -14,6 +14,8 @@ from typing import Any
 import pandas as pd
 
 from heedful.adapters import ClassifierSubject
+from heedful.analysis.faithfulness.cost import MOST_UNITS, Cost
+from heedful.analysis.smallest import cost_of_search
 from heedful.analysis.words import Words, measure_words
 from heedful.claims import Verdict, judge, verdict_table
 from heedful.claims.answer import Answer
@@ -24,7 +26,7 @@ from heedful.probes.scores import token_scores
 from heedful.report.exports import save_tables
 from heedful.report.html import write_html
 from heedful.report.page import Page, payload
-from heedful.studies.compare import ATTENTION, Compared, compare
+from heedful.studies.compare import ATTENTION, USUAL, Compared, compare
 from heedful.studies.examine import ON_REMOVED_WORDS, ON_WORDS, Examination, examine
 from heedful.studies.foreign_found import Asked, Parts, ask, scope_words
 from heedful.studies.foreign_page import compose
@@ -79,6 +81,7 @@ def audit_foreign(
     how: str | None = None,
     truncate: bool = False,
     threads: int | None = None,
+    most: int = MOST_UNITS,
     seed: int = 0,
     watch: Callable[[SweepEvent], None] | None = None,
 ) -> ForeignAudit:
@@ -97,9 +100,11 @@ def audit_foreign(
     rows = drawn_rows(len(asked.texts.texts), texts, seed)
     sample = asked.texts.take(rows)
     few = replace(asked, texts=sample, reading=asked.model.read(sample.texts))
-    stages.begin("explaining")
-    compared = compare(few.reading, by=by, metrics=metrics, how=asked.how, seed=seed, watch=stages.told)
-    stages.begin("looking for smallest sets")
+    beside = Cost() if asked.trace is not None else cost_of_search(few.reading.units.lengths, len(by or USUAL))
+    compared = compare(
+        few.reading, by=by, metrics=metrics, how=asked.how, seed=seed, most=most, beside=beside, stages=stages
+    )
+    stages.begin(f"looking for smallest sets{f': {beside}' if beside.texts else ''}")
     learned = worth[0].decision == "yes"
     if not learned:
         compared = replace(compared, choice=None, why_none=NOTHING_TO_EXPLAIN)

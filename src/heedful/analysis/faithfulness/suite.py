@@ -14,6 +14,7 @@ from torch import Tensor
 
 from heedful.analysis.erasure_loops import one_thread
 from heedful.analysis.faithfulness.bounds import naopc_bounds
+from heedful.analysis.faithfulness.cost import MOST_UNITS, cost_of_metrics
 from heedful.analysis.faithfulness.looking import base_rate
 from heedful.analysis.faithfulness.metric import Bounds, Case, Metric
 from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
@@ -87,6 +88,7 @@ def faithfulness(
     again: Mapping[str, Again] | None = None,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
+    most: int = MOST_UNITS,
 ) -> Faithfulness:
     """How true explanations are to a model: every metric of every explanation, with intervals over texts.
 
@@ -99,6 +101,7 @@ def faithfulness(
     rationales: the units that people marked, a list of marks for each text, or all marks in one row: for plausibility.
     again: by method, a function of a number that explains the same texts under small noise: for sensitivity.
     resamples, level: of the bootstrap intervals over texts.
+    most: so many units of changed texts the model reads at most; what takes more is refused before it begins.
 
     >>> import heedful
     >>> from heedful.explanations import Explanation
@@ -116,8 +119,11 @@ def faithfulness(
     given = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     asked = Asked(_reading(subject, given), how)
     cases = _cases(asked, given, _marks(rationales, asked), again or {}, seed)
+    chosen = _chosen(metrics, cases)
+    if asked.trace is None:
+        cost_of_metrics(chosen, len(cases), asked.units.lengths).check("measure this", asked.units.lengths, most)
     with one_thread():
-        measured = measure(cases, _chosen(metrics, cases))
+        measured = measure(cases, chosen)
         intervals = _intervals(measured, resamples=resamples, level=level, seed=seed)
     return Faithfulness(
         table=pd.DataFrame([row.said | interval for row, interval in zip(measured, intervals, strict=True)])[COLUMNS],
