@@ -24,6 +24,9 @@ from heedful.adapters.asking import (
 from heedful.models.kernels import limited_threads
 from heedful.subjects import DELETE, MASK, Subject, Units
 
+ENDING = frozenset(".,;:!?)]}…»”")
+"""Marks that end what stands before them."""
+
 Function = Callable[[list[str]], Any]
 """From a list of texts to the probabilities of their classes."""
 
@@ -86,8 +89,9 @@ def _changed(units: Units, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " plac
 def text_without(text: str, spans: Sequence[Sequence[int]], gone: Sequence[bool], filler: str | None = None) -> str:
     """The text without the marked units, or with a filler in the place of each.
 
-    What stands around units stays. Of the gaps that meet where units go one is left; where none is and two words
-    would become one, a space; a filler always stands by itself.
+    What stands around units stays. Of the gaps that meet where units go one is left; none where a mark that ended the
+    word that goes now ends the one before it ("a good film!" is "a good!" without film); where none is and two words
+    would become one, a space. A filler always stands by itself.
 
     >>> from heedful.adapters.functions import text_without
     >>> spans = [(0, 1), (2, 6), (6, 7), (7, 11), (12, 16)]
@@ -103,9 +107,22 @@ def text_without(text: str, spans: Sequence[Sequence[int]], gone: Sequence[bool]
     parts = [gaps[0], there[0][1]] if there else []
     for (before, left), (after, right) in pairwise(there):
         gap = next(filter(None, gaps[before + 1 : after + 1]), "")
+        if filler is None and after - before > 1 and _ends(left, units, gaps, after):
+            gap = ""
         touched = after - before > 1 or gone[before] or gone[after]
         parts += [" " if touched and not gap and (filler or _grow_together(left, right)) else gap, right]
     return "".join([*parts, gaps[-1]]) if there else ""
+
+
+def _ends(left: str, units: Sequence[str], gaps: Sequence[str], place: int) -> bool:
+    """Whether a word comes before what stands here, marks alone up to the next gap, and there is no gap before them."""
+    if gaps[place] or not left[-1].isalnum():
+        return False
+    while place < len(units) and units[place] in ENDING:
+        place += 1
+        if gaps[place]:
+            return True
+    return place == len(units)
 
 
 def _grow_together(left: str, right: str) -> bool:
