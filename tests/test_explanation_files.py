@@ -176,7 +176,7 @@ def test_eraser_is_matched_by_id_or_by_its_own_text_and_by_nothing_else(tmp_path
     path = eraser(tmp_path / "said.jsonl", soft(0.5), soft(4, 3, 2, 1))
     with pytest.raises(ExplanationError, match=other):
         read_explanations(path, texts={"0": "good", "5": "dull"})
-    with pytest.raises(ExplanationError, match=r"Row 0 has 1 scores; its text has 4 tokens"):
+    with pytest.raises(ExplanationError, match=r"Row 0 has 1 score; its text has 4 tokens"):
         read_explanations(path, texts={"0": TEXTS[0], "1": TEXTS[1]})
 
 
@@ -210,7 +210,7 @@ def test_spans_of_eraser_are_ones_in_their_texts(tmp_path: Path) -> None:
         ([[{"docid": "x", "hard_rationale_predictions": [[0, 1]]}], spans()], r"Row 0 must have spans \{start_token"),
         ([soft("a", 1, 2, 3), soft(1)], r"Row 0 must have numbers as soft_rationale_predictions"),
         ([{"docid": "x"}, spans()], r"Row 0 must have the rationale of one document; it has 0"),
-        ([spans()], r"ERASER's file is of 1 texts, the reading of 2"),
+        ([spans()], r"ERASER's file is of 1 text, the reading of 2"),
         ([spans() + spans(), spans()], r"Row 0 must have the rationale of one document; it has 2"),
     ],
 )

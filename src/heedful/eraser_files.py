@@ -71,7 +71,7 @@ def _texts(rows: Sequence[Row], texts: Mapping[str, str] | None, units: Units | 
     if units is None or units.texts is None:
         return None
     if len(units.texts) != len(rows):
-        raise ExplanationError(f"ERASER's file is of {len(rows)} texts, the reading of {len(units.texts)}.")
+        raise ExplanationError(f"ERASER's file is of {counted(len(rows), 'text')}, the reading of {len(units.texts)}.")
     return list(units.texts)
 
 
@@ -105,8 +105,8 @@ def _of_soft(rationale: Row, place: int, length: int) -> list[float]:
     found = _scores(rationale[SOFT], place)
     if len(found) != length:
         raise ExplanationError(
-            f"Row {place} has {len(found)} scores; its text has {counted(length, 'token')} between white space. Is "
-            "this the explanation of this text?"
+            f"Row {place} has {counted(len(found), 'score')}; its text has {counted(length, 'token')} between white "
+            "space. Is this the explanation of this text?"
         )
     return found
 

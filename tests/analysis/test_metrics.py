@@ -241,6 +241,13 @@ def test_what_a_metric_asks_is_known_beforehand(name: str) -> None:
         faithfulness(game, said, [name], most=cost.units - 1)
 
 
+def test_a_metric_that_is_named_twice_is_measured_once() -> None:
+    game = hand_game()
+    said = Explanation.on(game.units, game.weights, torch.ones(1).long(), game.class_names, method="w", signed=True)
+    found = faithfulness(game, said, ["aopc", "gini", "aopc"])
+    assert found.wide().index.tolist() == ["aopc ↑", "gini"]
+
+
 def test_what_metrics_share_is_counted_once() -> None:
     lengths = torch.tensor([10, 20])
     several = [METRICS[name] for name in ("aopc", "deletion", "insertion", "tau_loo", "violation", "gini")]

@@ -331,6 +331,9 @@ NAMES = {
     "what stands after it": (("--by", "rollout@2"), "'rollout' takes nothing after @; got 'rollout@2'."),
     "no explainer": (("--by", ","), "One explainer or more must be named; an empty list was given."),
     "a metric": (("--metrics", "aopcc"), "There is no metric 'aopcc'. Did you mean"),
+    "an explainer twice": (("--by", "random,random"), "The explainer 'random' is named twice"),
+    "a metric twice": (("--metrics", "aopc,aopc"), "The metric 'aopc' is named twice"),
+    "no share": (("--metrics", "comprehensiveness@1.5"), "a share of the units between 0 and 1; got 1.5."),
     "a way": (("--how", "remove"), "There is no way to take units away 'remove'."),
 }
 
@@ -386,6 +389,20 @@ def test_models_that_do_not_fit_are_a_sentence(call: Call, folder: Path, tmp_pat
     assert without.code == 1
     assert "Traceback" not in without.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["audit", "faithfulness"])
+def test_a_model_that_is_no_folder_and_no_run_is_a_sentence(command: str, call: Call, tmp_path: Path) -> None:
+    data = films(tmp_path / "films.csv")
+    for name, what in (("./my-modl", "'./my-modl' with"), (data, f"'{data}' (it is a file) with")):
+        done = call(command, data, "--model", name)
+        assert (done.code, f"There is no folder {what} a model." in done.err) == (1, True), done.err
+
+
+@pytest.mark.parametrize("command", ["audit", "faithfulness"])
+def test_a_model_of_ones_own_is_not_asked_about_made_up_texts(command: str, call: Call, folder: Path) -> None:
+    done = call(command, "--model", folder)
+    assert (done.code, "give DATA, texts with labels, beside --model" in done.err) == (2, True), done.err
 
 
 def test_a_model_is_named_or_metrics_are_watched(call: Call, tmp_path: Path) -> None:

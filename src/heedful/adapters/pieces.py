@@ -25,6 +25,7 @@ from heedful.adapters.asking import (
     probable,
 )
 from heedful.models.kernels import limited_threads
+from heedful.notebook import counted
 from heedful.subjects import ATTENTION, DELETE, MASK, Subject, Units
 from heedful.text.ragged import equal_lengths, offsets_of, positions_of, segment_sum
 from heedful.traces import Ragged
@@ -131,7 +132,7 @@ class PieceSubject(Subject, ABC):
         self, numbers: Int[Tensor, "rows pieces"], seen: Bool[Tensor, "rows pieces"]
     ) -> Float[Tensor, "rows outputs"]:
         """The logits in double precision; what goes wrong is said in a sentence."""
-        doing = f"on {len(numbers)} texts of {numbers.shape[1]} pieces"
+        doing = f"on {counted(len(numbers), 'text')} of {counted(numbers.shape[1], 'piece')}"
         with self.at_rest(), torch.no_grad(), in_a_sentence(self.name, doing):
             told = self.logits(numbers, seen)
         if not isinstance(told, Tensor) or told.ndim != 2 or len(told) != len(numbers):

@@ -113,7 +113,7 @@ def _audit_model(
     from heedful.studies.audit import audit as run_audit
 
     _refuse_training(settings)
-    found = find_model(model, store)
+    found = find_model(model, store, settings)
     with stages() as watch:
         done = run_audit(
             settings,

@@ -107,7 +107,7 @@ def _measured(settings: "RunSettings", model: str, store: Path, wanted: "Wanted"
     place, data = Path(model), settings.data
     if place.is_file() and place.suffix in TRACES:
         return study.measure_trace(Trace.load(place), wanted, watch=told, name=place.name)
-    subject = subject_of(find_model(model, store), **how)
+    subject = subject_of(find_model(model, store, settings), **how)
     marked = read_marked(data.source, text_column=data.text_column, encoding=data.encoding)
     named = texts_by_id(data.source, text_column=data.text_column, encoding=data.encoding) if wanted.files else None
     return study.measure_subject(read_corpus(settings), subject, wanted, marked=marked, named=named, watch=told)
@@ -132,7 +132,7 @@ def _watched(
             )
         every = list(marked)
         texts = [every[row] for row in drawn_rows(len(every), wanted.texts, wanted.seed).tolist()]
-        subject = subject_of(find_model(model, store), **how)
+        subject = subject_of(find_model(model, store, settings), **how)
         worlds = {Path(data.source).name: study.marked_world(subject, marked, texts)}
     return study.watch_metrics(
         worlds,

@@ -5,6 +5,7 @@ Which is best is chosen on one half of the texts, by AOPC, which knows the truth
 number on the other half.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -220,6 +221,8 @@ def check_names(by: Sequence[str] | None, metrics: Sequence[str] | None, how: st
             raise InputError(f"One {what} or more must be named; an empty list was given.")
         for name in names or ():
             find(name)
+        if twice := [name for name, count in Counter(names or ()).items() if count > 1]:
+            raise InputError(f"The {what} '{twice[0]}' is named twice; once is enough.")
     if how not in (None, *WAYS):
         raise UnknownName("way to take units away", how, WAYS)
 
@@ -245,6 +248,10 @@ def compare(
     check_names(by, metrics, how)
     names, left = chosen_explainers(reading, by)
     told = stages or Stages(None)
+    if both := {one.method for one in given} & set(names):
+        raise InputError(
+            f"'{min(both)}' is an explainer that is asked for and an explanation that is given: rename one."
+        )
     cost = cost_of(reading, names, metrics, len(given), how)
     total((cost, beside or Cost())).check("explain and to measure", reading.units.lengths, most)
     told.begin(f"explaining and measuring{f': {cost}' if cost.texts else ''}")

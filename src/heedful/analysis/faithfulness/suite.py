@@ -321,7 +321,8 @@ def _marks(rationales: Any, asked: Asked) -> Bool[Tensor, " units"] | None:
 
 def _chosen(metrics: Sequence[str | Metric] | None, cases: Sequence[Case]) -> list[Metric]:
     if metrics is not None:
-        return [find_metric(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+        found = [find_metric(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+        return list({one.name: one for one in found}.values())
     exact = cases[0].asked.trace is not None
     possible = [one for one in METRICS.values() if exact or not one.bounded]
     return [one for one in possible if any(not one.remark(case) for case in cases)]
