@@ -268,6 +268,6 @@ def test_the_module_is_left_as_it_was() -> None:
     ],
 )
 def test_tokens_stand_in_their_text_one_after_the_other(places: list[tuple[int, int]], why: str) -> None:
-    subject = heedful.subject(Attentive(), lambda text: [(2, place) for place in places], class_names=["a", "b", "c"])
+    subject = heedful.subject(Attentive(), lambda _: [(2, place) for place in places], class_names=["a", "b", "c"])
     with pytest.raises(SubjectError, match=why):
         subject.read(["a good film"])
