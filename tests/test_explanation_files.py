@@ -13,7 +13,8 @@ import torch
 from hypothesis import given
 
 from heedful.adapters.asking import word_units
-from heedful.explanation_files import read_explanations, write_eraser, write_explanations
+from heedful.eraser_files import write_eraser
+from heedful.explanation_files import read_explanations, write_explanations
 from heedful.explanations import Explanation, ExplanationError
 from tests import strategies
 from tests.test_explanations_of_others import SAVED, inseqs
@@ -34,7 +35,7 @@ def check_same(found: Explanation, expected: Explanation) -> None:
     assert found.scores.numpy().tobytes() == expected.scores.numpy().tobytes()
     for name in ("offsets", "targets"):
         torch.testing.assert_close(getattr(found, name), getattr(expected, name), rtol=0, atol=0)
-    for name in ("class_names", "method", "signed", "seconds", "passes"):
+    for name in ("class_names", "method", "signed", "seconds", "passes", "remark"):
         assert getattr(found, name) == getattr(expected, name), name
     for name in ("texts", "names"):
         one, other = getattr(found, name), getattr(expected, name)
@@ -48,7 +49,7 @@ def check_same(found: Explanation, expected: Explanation) -> None:
 def test_explanations_come_back_to_the_last_bit(ending: str, tmp_path: Path) -> None:
     several = [
         explanation(),
-        explanation(targets=[0, 1], seconds=0.1, passes=12, signed=False),  # of the same method
+        explanation(targets=[0, 1], seconds=0.1, passes=12, signed=False, remark="So it is."),  # of the same method
         explanation(method="other", texts=None, spans=None, units=[["a", "b", "c", "d", "e"], ["good"]]),
         explanation(method="bare", texts=None, spans=None),
         explanation(method="half", spans=None),
@@ -132,7 +133,7 @@ def test_eraser_comes_back_to_the_last_bit(tmp_path: Path) -> None:
     texts, scores = ["a dull film .", "good"], [[0.1, 1 / 3, 0.0, 0.7], [2e-300]]
     units = word_units(texts)
     flat = torch.tensor([number for row in scores for number in row], dtype=torch.float64)
-    said = Explanation.on(units, flat, torch.tensor([0, 1]), ["no", "yes"], method="eraser", signed=False)
+    said = Explanation.on(units, flat, torch.tensor([0, 1]), ["no", "yes"], method="said", signed=False)
     write_eraser(tmp_path / "said.jsonl", said)
     check_same(read_explanations(tmp_path / "said.jsonl", units)[0], said)
     bare = read_explanations(tmp_path / "said.jsonl")[0]
@@ -154,12 +155,44 @@ def spans(*places: tuple[int, int]) -> list[dict[str, Any]]:
     return [{"docid": "x", "hard_rationale_predictions": hard}]
 
 
+def soft(*scores: Any) -> list[dict[str, Any]]:
+    return [{"docid": "x", "soft_rationale_predictions": list(scores)}]
+
+
+def test_eraser_is_matched_by_id_or_by_its_own_text_and_by_nothing_else(tmp_path: Path) -> None:
+    path = eraser(tmp_path / "said.jsonl", soft(0.5), soft(4, 3, 2, 1))
+    by_id = {"1": TEXTS[0], "0": TEXTS[1], "2": "another"}
+    found = read_explanations(path, texts=by_id)[0]
+    assert (found.texts, found.method) == ([TEXTS[1], TEXTS[0]], "said")
+    onto = read_explanations(path, word_units(TEXTS), texts=by_id)[0]
+    torch.testing.assert_close(onto.scores, torch.tensor([4, 3, 1.6, 0.4, 1, 0.5]).double())
+    one = read_explanations(path, word_units(TEXTS[1:]), texts=by_id)[0]
+    assert one.scores.tolist() == [0.5]
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row | {"text": TEXTS[1 - place]}) + "\n" for place, row in enumerate(rows)))
+    own = read_explanations(path)[0]
+    assert own.texts == [TEXTS[1], TEXTS[0]]
+    other = r"Of 2 rows 1 have an annotation_id that no text of the data has, such as '1'; the data have '0' and 1 more"
+    path = eraser(tmp_path / "said.jsonl", soft(0.5), soft(4, 3, 2, 1))
+    with pytest.raises(ExplanationError, match=other):
+        read_explanations(path, texts={"0": "good", "5": "dull"})
+    with pytest.raises(ExplanationError, match=r"Row 0 has 1 score; its text has 4 tokens"):
+        read_explanations(path, texts={"0": TEXTS[0], "1": TEXTS[1]})
+
+
+def test_rows_of_two_forms_are_refused(tmp_path: Path) -> None:
+    path = eraser(tmp_path / "said.jsonl", spans())
+    path.write_text(path.read_text() + '{"scores": [1], "target": "yes"}\n')
+    with pytest.raises(ExplanationError, match=r"'said.jsonl' has rows in ERASER's form and others"):
+        read_explanations(path, word_units(TEXTS))
+
+
 def test_spans_of_eraser_are_ones_in_their_texts(tmp_path: Path) -> None:
     path = eraser(tmp_path / "said.jsonl", spans((1, 3)), spans(), classification_scores={"yes": 0.75, "no": 0.25})
     found = read_explanations(path, word_units(TEXTS))[0]
     assert found.class_names == ("no", "yes")
     assert found.shown == ["A", "dull", "film", ",", "😀", "good"]
-    assert found.scores.tolist() == [0, 1, 0.8, 0.2, 0, 0]  # "film," has four letters of five in its word
+    assert found.scores.tolist() == [0, 1, 1, 1, 0, 0]  # the span ends with "film,"
     with pytest.raises(ExplanationError, match=r"Row 0 has spans and no scores: how long its text is"):
         read_explanations(path)
 
@@ -168,10 +201,16 @@ def test_spans_of_eraser_are_ones_in_their_texts(tmp_path: Path) -> None:
     ("rationales", "sentence"),
     [
         (
-            [[{"docid": "x", "soft_rationale_predictions": [1, 2]}], spans()],
-            r"Row 0 has 2 scores; its text has 4",
+            [soft(1, 2), soft(1)],
+            r"Row 0 has 2 scores; its text has 4 tokens",
         ),
-        ([spans()], r"ERASER's file is of 1 texts, the reading of 2"),
+        ([soft(1, 2, 3, 4), spans()], r"Row 1 has no soft_rationale_predictions and others have"),
+        ([spans((1, 5)), spans()], r"Row 0 has a span \[1, 5\); its text has 4 tokens between white space\."),
+        ([spans((2, 2)), spans()], r"Row 0 has a span \[2, 2\)"),
+        ([[{"docid": "x", "hard_rationale_predictions": [[0, 1]]}], spans()], r"Row 0 must have spans \{start_token"),
+        ([soft("a", 1, 2, 3), soft(1)], r"Row 0 must have numbers as soft_rationale_predictions"),
+        ([{"docid": "x"}, spans()], r"Row 0 must have the rationale of one document; it has 0"),
+        ([spans()], r"ERASER's file is of 1 text, the reading of 2"),
         ([spans() + spans(), spans()], r"Row 0 must have the rationale of one document; it has 2"),
     ],
 )

@@ -1,13 +1,11 @@
 """Files of explanations: Parquet and JSON lines with one row per text, ERASER's JSON lines, CSV for people.
 
 A row has `scores`, `target` (a class by name, or its number), and what is known of `text`, `units`, `starts`, `ends`
-(lists, one entry per score), `class_names`, `method`, `signed`, and `seconds` and `passes` of the explanation as a
-whole, the same in each of its rows. One file may hold several explanations: `explanation` says which one a row is of;
-without it the method does. Numbers come back to the last bit.
+(lists, one entry per score), `class_names`, `method`, `signed`, and `seconds`, `passes` and `remark` of the
+explanation as a whole, the same in each of its rows. One file may hold several explanations: `explanation` says which
+one a row is of; without it the method does. Numbers come back to the last bit.
 
-ERASER (DeYoung et al. 2020, the format of its evaluation): `annotation_id`, `rationales` with `docid` and
-`soft_rationale_predictions`, a score for each token between white space, or `hard_rationale_predictions`, spans of
-tokens; `classification`.
+ERASER's files are those of `heedful.eraser_files`.
 """
 
 import json
@@ -19,7 +17,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
+from heedful.eraser_files import labels_of, onto, read_eraser
 from heedful.explanations import Explanation, ExplanationError
 from heedful.explanations_of_others import from_inseq
 from heedful.files import replacing, write_table, write_text
@@ -27,7 +27,6 @@ from heedful.folding import fold
 from heedful.notebook import listed, short
 from heedful.subjects import Units
 from heedful.text.tables import writable
-from heedful.text.tokenize import Tokenizer, Vocabulary
 
 Row = Mapping[str, Any]
 
@@ -45,6 +44,7 @@ SCHEMA = pa.schema(
         "signed": pa.bool_(),
         "seconds": pa.float64(),
         "passes": pa.int64(),
+        "remark": pa.string(),
     }
 )
 
@@ -52,13 +52,19 @@ FORMATS = (".parquet", ".jsonl", ".json")
 
 
 def read_explanations(
-    path: Path | str, units: Units | None = None, *, class_names: Sequence[str] | None = None
+    path: Path | str,
+    units: Units | None = None,
+    *,
+    class_names: Sequence[str] | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> list[Explanation]:
     """The explanations in a file: Parquet, JSON lines (heedful's or ERASER's), or one JSON object.
 
-    units: of a reading of the same texts in the same order, into which the pieces are folded (`heedful.folding.fold`).
-        ERASER's files hold no texts, so that theirs can only be folded into the units of a reading that knows them.
+    units: of a reading of the same texts, into which the pieces are folded (`heedful.folding.fold`). Texts that the
+        file knows are matched by what they are; of those that it does not know the order must be the same.
     class_names: of the model, in their order; what the file calls by name gets their numbers.
+    texts: by what each is called (annotation_id), for ERASER's files, which hold none. Their spans become scores: 1 for
+        what a span touches, 0 for the rest.
 
     A JSON object holds the arguments of `Explanation.of_lists`, {"scores": [[…], …], "targets": […], "class_names":
     […], "method": …, "units": […]}; or it is an output of Inseq, of which class_names are needed: what was generated
@@ -73,8 +79,10 @@ def read_explanations(
         found = [_of_object(_parsed(place.read_bytes(), place.name), class_names)]
     else:
         rows = _parquet_rows(place) if place.suffix == ".parquet" else _lines(place)
-        found = _of_eraser(rows, units, class_names) if "rationales" in rows[0] else _of_rows(rows, class_names)
-    return found if units is None else [fold(one, units) for one in found]
+        if "rationales" in rows[0]:
+            return _of_eraser(rows, units, class_names, texts=texts, method=place.stem)
+        found = _of_rows(rows, class_names)
+    return found if units is None else [fold(matched(one, units), units) for one in found]
 
 
 def write_explanations(path: Path | str, explanations: Sequence[Explanation]) -> None:
@@ -91,35 +99,6 @@ def write_explanations(path: Path | str, explanations: Sequence[Explanation]) ->
             pq.write_table(pa.Table.from_pylist(list(_rows(explanations)), SCHEMA), temporary, compression="zstd")
     else:
         raise ExplanationError(f"Explanations are written as .parquet, .jsonl or .csv, not as '{place.name}'.")
-
-
-def write_eraser(path: Path | str, explanation: Explanation, ids: Sequence[str] | None = None) -> None:
-    """Write one explanation as ERASER's JSON lines, a soft score for each token between white space.
-
-    Units are folded into these tokens where the texts are known; otherwise they are the tokens.
-    ids: what each text is called; None: its number.
-    """
-    names = [str(number) for number in range(len(explanation))] if ids is None else list(ids)
-    if len(names) != len(explanation):
-        raise ExplanationError(f"There are {len(explanation)} texts and {len(names)} ids; one for each is needed.")
-    told = explanation if explanation.texts is None else fold(explanation, _between_spaces(explanation.texts))
-    rows = [
-        {
-            "annotation_id": name,
-            "rationales": [
-                {"docid": name, "hard_rationale_predictions": [], "soft_rationale_predictions": row["scores"]}
-            ],
-            "classification": row["target"],
-        }
-        for name, row in zip(names, _rows([told]), strict=True)
-    ]
-    write_text(Path(path), "".join(json.dumps(row) + "\n" for row in rows))
-
-
-def _between_spaces(texts: Sequence[str]) -> Units:
-    """The tokens of ERASER: what stands between white space."""
-    found = Tokenizer(mode="whitespace", lowercase=False).encode(list(texts), Vocabulary.of(()))
-    return Units(offsets=found.offsets, texts=texts, spans=found.spans.long())
 
 
 def _frame(explanation: Explanation) -> pd.DataFrame:
@@ -148,6 +127,7 @@ def _rows(explanations: Sequence[Explanation]) -> Iterator[dict[str, Any]]:
                 "signed": one.signed,
                 "seconds": one.seconds,
                 "passes": one.passes,
+                "remark": one.remark,
             }
 
 
@@ -175,6 +155,8 @@ def _parsed(text: bytes, where: str) -> Any:
 def _checked_rows(rows: Sequence[Any], path: Path) -> list[Row]:
     if not rows:
         raise ExplanationError(f"'{path.name}' holds no explanation: there are no rows.")
+    if len({isinstance(row, Mapping) and "rationales" in row for row in rows}) > 1:
+        raise ExplanationError(f"'{path.name}' has rows in ERASER's form and others; give one file for each.")
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping) or not ("rationales" in row or {"scores", "target"} <= row.keys()):
             held = listed(list(row)) if isinstance(row, Mapping) else short(repr(row))
@@ -211,7 +193,7 @@ def _of_part(rows: Sequence[Row], class_names: Sequence[str] | None) -> Explanat
         units=units,
         texts=texts,
         spans=spans,
-        **{name: first.get(name) for name in ("signed", "seconds", "passes")},
+        **{name: first.get(name) for name in ("signed", "seconds", "passes", "remark")},
     )
 
 
@@ -278,45 +260,27 @@ def _of_object(found: Any, class_names: Sequence[str] | None) -> Explanation:
         raise ExplanationError(f"The object must hold scores, targets, class_names and method: {error}.") from error
 
 
-def _of_eraser(rows: Sequence[Row], units: Units | None, class_names: Sequence[str] | None) -> list[Explanation]:
-    """The soft scores, or else the spans, of tokens between white space; in their texts where these are known."""
-    texts = None if units is None else units.texts
-    if texts is not None and len(texts) != len(rows):
-        raise ExplanationError(f"ERASER's file is of {len(rows)} texts, the reading of {len(texts)}.")
-    known = None if texts is None else _between_spaces(texts)
-    lengths = [None] * len(rows) if known is None else known.lengths.tolist()
-    labels = [row.get("classification") for row in rows]
-    if None in labels:
-        raise ExplanationError(
-            f"Row {labels.index(None)} has no classification: which class is explained must be known."
-        )
-    names = class_names or sorted({str(name) for row in rows for name in _classes_of(row)})
-    found = Explanation.of_lists(
-        [_rationale(row, number, length) for number, (row, length) in enumerate(zip(rows, lengths, strict=True))],
-        targets=[_number(label, names) for label in labels],
-        class_names=list(map(str, names)),
-        method="eraser",
-    )
-    return [found if known is None else fold(found, known)]
+def _of_eraser(
+    rows: Sequence[Row],
+    units: Units | None,
+    class_names: Sequence[str] | None,
+    *,
+    texts: Mapping[str, str] | None,
+    method: str,
+) -> list[Explanation]:
+    """One explanation, on the units of a reading where that is known."""
+    labels, named = labels_of(rows)
+    names = list(map(str, class_names or named))
+    about: dict[str, Any] = {"targets": [_number(label, names) for label in labels], "class_names": names}
+    found = Explanation.of_lists(**read_eraser(rows, texts, units), **about, method=method)
+    return [found if units is None or found.texts is None else onto(matched(found, units), units)]
 
 
-def _classes_of(row: Row) -> list[Any]:
-    return [row["classification"], *(row.get("classification_scores") or {})]
-
-
-def _rationale(row: Row, number: int, length: int | None) -> list[float]:
-    """A score for each token of the one document of a row."""
-    told = row["rationales"]
-    if not isinstance(told, Sequence) or len(told) != 1:
-        raise ExplanationError(f"Row {number} must have the rationale of one document; it has {len(told)}.")
-    soft = told[0].get("soft_rationale_predictions")
-    if soft is not None and (length is None or len(soft) == length):
-        return _floats(soft)
-    if soft is not None:
-        raise ExplanationError(
-            f"Row {number} has {len(soft)} scores; its text has {length} tokens between white space."
-        )
-    if length is None:
-        raise ExplanationError(f"Row {number} has spans and no scores: how long its text is, only a reading tells.")
-    spans = [(one["start_token"], one["end_token"]) for one in told[0].get("hard_rationale_predictions") or []]
-    return [float(any(start <= token < end for start, end in spans)) for token in range(length)]
+def matched(found: Explanation, units: Units) -> Explanation:
+    """Of an explanation that has the texts of a reading in another order, or others too, those of the reading."""
+    if found.texts is None or units.texts is None or list(found.texts) == list(units.texts):
+        return found
+    place = {text: row for row, text in enumerate(found.texts)}
+    if not all(text in place for text in units.texts):
+        return found  # `fold` says where the two differ
+    return found.take(torch.tensor([place[text] for text in units.texts]))

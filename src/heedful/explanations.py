@@ -43,6 +43,7 @@ class Explanation(Units):
     method: what it is called in tables.
     signed: whether scores below zero speak against the class; the sizes of attention are unsigned.
     seconds, passes: what it cost, for all texts together: time, and how many texts the model read; None: not known.
+    remark: what must be said beside it, a sentence or nothing.
     """
 
     scores: Float[Tensor, " units"]
@@ -52,6 +53,7 @@ class Explanation(Units):
     signed: bool
     seconds: float | None = None
     passes: int | None = None
+    remark: str = ""
 
     @classmethod
     def of_lists(
@@ -67,6 +69,7 @@ class Explanation(Units):
         signed: bool | None = None,
         seconds: float | None = None,
         passes: int | None = None,
+        remark: str | None = "",
     ) -> "Explanation":
         """A checked explanation of a list of numbers for each text, with the units, the texts, or where units stand.
 
@@ -102,6 +105,7 @@ class Explanation(Units):
             signed=bool((flat < 0).any()) if signed is None else signed,
             seconds=seconds,
             passes=passes,
+            remark=remark or "",
         )
 
     @classmethod
@@ -123,7 +127,8 @@ class Explanation(Units):
 
     def __repr__(self) -> str:
         sizes = f"{counted(len(self), 'text')}, {counted(len(self.scores), 'unit')}"
-        return f"Explanation({short(self.method)}: {sizes}, classes {listed(self.class_names)})"
+        remark = f". {self.remark}" if self.remark else ""
+        return f"Explanation({short(self.method)}: {sizes}, classes {listed(self.class_names)}{remark})"
 
     def _repr_html_(self) -> str:
         return panel(repr(self), *(self._strip(row) for row in range(len(self))[:MOST_STRIPS]))
@@ -147,8 +152,8 @@ class Explanation(Units):
         return found
 
     def with_scores(self, scores: Float[Tensor, " units"], method: str | None = None) -> "Explanation":
-        """The same units with other scores."""
-        return replace(self, scores=_finite(scores), method=method or self.method)
+        """The same units with other scores, of which nothing is said."""
+        return replace(self, scores=_finite(scores), method=method or self.method, remark="")
 
     def take(self, rows: Int[Tensor, " rows"]) -> "Explanation":
         """The explanation of these texts, in this order."""

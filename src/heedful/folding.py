@@ -37,6 +37,7 @@ OPENING = "▁ĠĊĉ"
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 UNSEEN = frozenset(("Mn", "Me", "Cc", "Cf"))  # kinds of characters: combining marks, controls, what joins others
 REPLACEMENT = "\ufffd"
+OWN = ("method", "signed", "seconds", "passes", "remark")  # what an explanation keeps when it is folded
 FEW = 8  # words that one unknown token may stand for
 SKIPPED = 2  # what it costs to pass over a mark that no piece has; a strange length of an unknown token costs 1
 
@@ -64,7 +65,7 @@ def fold(pieces: Explanation, units: Units) -> Explanation:
     for row, text in enumerate(units.texts):
         own = spans[int(units.offsets[row]) : int(units.offsets[row + 1])]
         folded += _shared(_places(pieces, row, text), scores[ends[row] : ends[row + 1]], own, text)
-    about: dict[str, Any] = {name: getattr(pieces, name) for name in ("method", "signed", "seconds", "passes")}
+    about: dict[str, Any] = {name: getattr(pieces, name) for name in OWN}
     return Explanation.on(units, torch.tensor(folded, dtype=torch.float64), pieces.targets, pieces.class_names, **about)
 
 
@@ -77,7 +78,7 @@ def _one_to_one(pieces: Explanation, units: Units) -> Explanation:
                 f"Text {row} has {len(own)} scores and {len(other)} units, which are not the same: to fold pieces into "
                 "units, the explanation needs its tokens and the reading its texts."
             )
-    about: dict[str, Any] = {name: getattr(pieces, name) for name in ("method", "signed", "seconds", "passes")}
+    about: dict[str, Any] = {name: getattr(pieces, name) for name in OWN}
     return Explanation.on(units, pieces.scores, pieces.targets, pieces.class_names, **about)
 
 

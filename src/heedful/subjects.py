@@ -19,7 +19,7 @@ from heedful.errors import UnknownName
 from heedful.text.ragged import positions_of
 from heedful.traces import Ragged
 
-ATTENTION, DELETE, MASK = "attention", "delete", "mask"
+ATTENTION, DELETE, MASK = WAYS = "attention", "delete", "mask"
 """How units go: nothing attends to them any more; they leave the text; something unknown takes their place."""
 
 

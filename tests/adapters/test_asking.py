@@ -196,3 +196,35 @@ def test_progress_is_told() -> None:
     reading = subject.read(["A b"] * 700)
     assert reading.probabilities.shape == (700, 2)
     assert told == [(512, 700), (700, 700)]
+
+
+@pytest.mark.parametrize("wanted", [1, 2])
+def test_models_read_with_their_threads_and_leave_them_as_they_were(wanted: int) -> None:
+    seen: list[int] = []
+
+    class Counting(torch.nn.Module):
+        def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+            seen.append(torch.get_num_threads())
+            return torch.zeros(len(numbers), 2)
+
+    def says(texts: list[str]) -> list[float]:
+        seen.append(torch.get_num_threads())
+        return [0.25] * len(texts)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        module = heedful.subject(
+            Counting(), lambda text: [(1, (0, len(text)))], class_names=["no", "yes"], threads=wanted
+        )
+        for subject in (module, heedful.subject(says, threads=wanted)):
+            heedful.explain(subject, ["a film"], by="leave_one_out")
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {wanted}
+
+
+def test_no_threads_are_refused() -> None:
+    with pytest.raises(SubjectError, match=r"threads must be 1 or more; got 0\."):
+        heedful.subject(lambda texts: [0.5] * len(texts), threads=0)

@@ -256,3 +256,18 @@ def test_the_module_is_left_as_it_was() -> None:
     assert all(torch.equal(values, before[name]) for name, values in module.state_dict().items())
     assert [part.training for part in (module, module.lstm, module.dropout)] == [True, False, True]
     assert not any(part._forward_hooks for part in module.modules())
+
+
+@pytest.mark.parametrize(
+    ("places", "why"),
+    [
+        ([(0, 4), (4, 90)], r"of 11 characters, one stands at \(4, 90\) and the one before it ends at 4\."),
+        ([(5, 9), (0, 4)], r"one stands at \(0, 4\) and the one before it ends at 9\."),
+        ([(0, 6), (4, 9)], r"one stands at \(4, 9\) and the one before it ends at 6\."),
+        ([(4, 2)], r"one stands at \(4, 2\)"),
+    ],
+)
+def test_tokens_stand_in_their_text_one_after_the_other(places: list[tuple[int, int]], why: str) -> None:
+    subject = heedful.subject(Attentive(), lambda _: [(2, place) for place in places], class_names=["a", "b", "c"])
+    with pytest.raises(SubjectError, match=why):
+        subject.read(["a good film"])

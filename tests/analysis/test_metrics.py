@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from heedful.analysis.faithfulness import METRICS, Planted, cards, faithfulness, find_metric
+from heedful.analysis.faithfulness.cost import Cost, TooMuch, cost_of_metrics
 from heedful.analysis.faithfulness.metrics import metric_page
 from heedful.analysis.faithfulness.planted import hand_game
 from heedful.errors import InputError, UnknownName
@@ -215,3 +216,39 @@ def test_every_metric_is_the_literal_one_on_random_games() -> None:
             np.testing.assert_allclose(values[known], expected[name].to_numpy()[known], atol=1e-7, err_msg=name)
     means = found.instances.groupby(["method", "metric"], sort=False)["value"].mean()
     np.testing.assert_allclose(found.table["value"], means, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if METRICS[name].sees_model])
+def test_what_a_metric_asks_is_known_beforehand(name: str) -> None:
+    """No more changed texts than were said, and of long texts nearly as many."""
+    lengths = torch.tensor([3, 11, 30])
+    units = Units(offsets=offsets_of(lengths))
+    chance = torch.Generator().manual_seed(0)
+    weights = torch.randn(44, generator=chance, dtype=torch.float64)
+    pairs = torch.tensor([[0, 1]])
+    game = Planted(
+        on=units, weights=weights, bias=torch.zeros(3).double(), pairs=pairs, pair_weights=torch.ones(1).double()
+    )
+    about = (torch.ones(3, dtype=torch.int64), game.class_names)
+    drawn = torch.rand(2, 44, generator=chance, dtype=torch.float64)
+    said = [
+        Explanation.on(units, scores, *about, method=str(number), signed=False) for number, scores in enumerate(drawn)
+    ]
+    found = faithfulness(game, said, [name])
+    cost = cost_of_metrics([METRICS[name]], 2, lengths)
+    assert found.passes <= cost.texts <= 2.5 * found.passes
+    with pytest.raises(TooMuch, match=r"To measure this the model would have to read up to"):
+        faithfulness(game, said, [name], most=cost.units - 1)
+
+
+def test_a_metric_that_is_named_twice_is_measured_once() -> None:
+    game = hand_game()
+    said = Explanation.on(game.units, game.weights, torch.ones(1).long(), game.class_names, method="w", signed=True)
+    found = faithfulness(game, said, ["aopc", "gini", "aopc"])
+    assert found.wide().index.tolist() == ["aopc ↑", "gini"]
+
+
+def test_what_metrics_share_is_counted_once() -> None:
+    lengths = torch.tensor([10, 20])
+    several = [METRICS[name] for name in ("aopc", "deletion", "insertion", "tau_loo", "violation", "gini")]
+    assert cost_of_metrics(several, 3, lengths) == Cost(texts=3 * 2 * 30 + 30, units=3 * 2 * 500 + 500)

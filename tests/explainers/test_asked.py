@@ -8,9 +8,10 @@ import pytest
 import torch
 
 import heedful
+from heedful.analysis.faithfulness.cost import TooMuch
 from heedful.analysis.rankings import importance
 from heedful.errors import InputError
-from heedful.explainers import explain_all
+from heedful.explainers import explain_all, find_explainer
 from heedful.subjects import Reading
 from tests.covering import covers
 from tests.oracles import explaining as oracle
@@ -166,3 +167,56 @@ def test_units_may_be_masked_instead() -> None:
 def test_none_at_all_is_refused(by: str) -> None:
     with pytest.raises(InputError, match=r"must be 1 or more; got 0"):
         heedful.explain(reading_of(), by=by)
+
+
+@pytest.mark.parametrize("name", [*ALL[1:], "lime@40", "kernel_shap@40", "shapley@3"])
+def test_what_it_costs_is_known_beforehand(name: str) -> None:
+    """No more changed texts than were said, and not many fewer where texts are long: of few units sets come twice."""
+    asked: list[str] = []
+
+    def counting(texts: Sequence[str]) -> list[float]:
+        asked.extend(texts)
+        return [0.5] * len(texts)
+
+    texts = [" ".join(f"w{place}" for place in range(length)) for length in (3, 9, 30)]
+    reading = heedful.subject(counting).read(texts)
+    reading.probabilities  # noqa: B018
+    asked.clear()
+    found = heedful.explain(reading, by=name)
+    cost = find_explainer(name).cost(reading.units)
+    assert len(asked) <= cost.texts
+    assert cost.texts <= 1.7 * (found.passes or 0)
+
+
+def test_too_many_questions_are_refused_before_the_first_with_what_would_fit() -> None:
+    asked: list[str] = []
+
+    def counting(texts: Sequence[str]) -> list[float]:
+        asked.extend(texts)
+        return [0.5] * len(texts)
+
+    subject, long = heedful.subject(counting), "word " * 3_000
+    asked.clear()
+    with pytest.raises(
+        TooMuch,
+        match=r"To explain by shapley the model would have to read up to 75,000 changed texts of 225,000,000 units in "
+        r"all; 100,000,000 units are the most\. 1 text of up to 3,000 units cost that: only shorter ones would fit\. .*"
+        r"most=225000000 \(on the command line --most 225000000\)\.",
+    ):
+        heedful.explain(subject, [long], by="shapley")
+    assert asked == [long], "the whole text alone was read"
+    with pytest.raises(TooMuch, match=r"4 texts of up to 5 units cost that: about 2 such texts would fit"):
+        heedful.explain(subject, ["a b c d e"] * 4, by="leave_one_out", most=60)
+    assert heedful.explain(subject, ["a b c d e"] * 4, by="leave_one_out", most=100).passes == 20
+    with pytest.raises(InputError, match="most must be 1 or more"):
+        heedful.explain(subject, ["a"], by="leave_one_out", most=0)
+
+
+def test_a_text_of_a_thousand_words_is_explained_as_one_of_ten() -> None:
+    """What a method asks is kept in bits of memory, not in numbers."""
+    text = " ".join([*(f"w{place}" for place in range(999)), "good"])
+    reading = heedful.subject(lambda texts: [0.75 if "good" in text else 0.25 for text in texts]).read([text])
+    for name in ("leave_one_out", "kernel_shap", "occlusion"):
+        found = heedful.explain(reading, by=name)
+        assert int(found.order[0]) in (997, 998, 999)
+        assert float(found.scores.max()) == pytest.approx(0.5, abs=0.35)

@@ -157,6 +157,10 @@ def test_every_family_gives_its_attention(family: str) -> None:
         torch.testing.assert_close(units, 1 - special_share(reading, by), rtol=0, atol=1e-5)
         assert (found.scores >= 0).all()
         assert found.passes == len(TEXTS)
+        share = float(special_share(reading, by).mean())
+        assert found.remark == (
+            f"Special tokens hold {share:.0%} of it in the mean, which is left out." if share else ""
+        )
 
 
 READ = {"llama": -1} | dict.fromkeys(set(FAMILIES) - {"llama"}, 0)

@@ -91,6 +91,21 @@ def test_all_that_can_be_had_at_once_with_progress() -> None:
         assert one.seconds > 0
 
 
+def test_what_cannot_be_had_is_said_before_anything_is_paid_for() -> None:
+    asked: list[int] = []
+
+    def counting(texts: Sequence[str]) -> list[float]:
+        asked.append(len(texts))
+        return say(texts)
+
+    reading = heedful.subject(counting).read(["a good film"])
+    reading.probabilities  # noqa: B018
+    asked.clear()
+    with pytest.raises(InputError, match="'deep_lift' cannot be had here: it needs a torch module"):
+        explain_all(reading, ["leave_one_out", "deep_lift"])
+    assert asked == []
+
+
 def test_classes_are_named_or_numbered_for_all_texts_or_each() -> None:
     reading = a_reading()
     given: list[Any] = ["1", 1, ["1", "1", 1], torch.tensor([1, 1, 1])]

@@ -11,9 +11,10 @@ import heedful
 from heedful.adapters.pieces import PieceReading
 from heedful.errors import InputError, UnknownName
 from heedful.explainers import EXPLAINERS, explain_all, possible
-from heedful.explainers.gradients import TOLERANCE, leads
+from heedful.explainers.gradients import TOLERANCE, leads, missed_sums
 from heedful.models.classifier import Classifier
 from heedful.probes.saliency import Saliency
+from heedful.studies.compare import compare
 from heedful.subjects import MASK, Reading
 from heedful.text.corpus import Corpus
 from tests.adapters.test_modules import TEXTS as WORDS
@@ -128,9 +129,33 @@ def test_more_steps_only_where_they_are_needed_and_a_given_number_is_kept() -> N
     )
     assert few.passes == 4 * len(few)
     gained = (reading.probabilities - nothing_left(reading)).gather(1, reading.decisions[:, None]).squeeze(1)
-    assert (sums(few) - gained).abs().max() > 0.01
+    missed = (sums(few) - gained).abs()
+    assert missed.max() > 0.01
+    assert few.remark.startswith(
+        f"The scores of {int((missed > TOLERANCE).sum())} of {len(few)} texts do not sum to what separates the text "
+        f"from nothing: they miss it by up to {missed.max():.3f}"
+    )
+    assert few.remark in repr(few)
+    assert free.remark == ""
     assert (free.passes or 0) > 22 * len(free)
     assert (sums(free) - gained).abs().max() <= TOLERANCE + 1e-5
+
+
+def test_sums_that_are_missed_are_said_where_explanations_are_measured() -> None:
+    reading = reading_of("llama")
+    explained = heedful.explain(reading, by="integrated_gradients@2")
+    found = heedful.faithfulness(reading, [explained, heedful.explain(reading, by="random")], ["gini"])
+    assert found.remarks == {"integrated_gradients@2": explained.remark}
+    assert explained.remark in found._repr_html_()
+    compared = compare(reading, by=["integrated_gradients@2", "random"], metrics=["aopc"])
+    assert f"Of integrated_gradients@2: {explained.remark}" in compared.section().note
+
+
+def test_of_own_models_too_what_is_missed_is_said() -> None:
+    assert missed_sums(torch.tensor([0.0, 0.004, 1e-4]).double(), 1e-3).startswith(
+        "The scores of 1 of 3 texts do not sum to what separates the text from nothing: they miss it by up to 0.004"
+    )
+    assert missed_sums(torch.tensor([0.001], dtype=torch.float64), 1e-3) == ""
 
 
 def test_the_text_of_nothing_can_be_chosen() -> None:

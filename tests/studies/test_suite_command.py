@@ -1,17 +1,20 @@
 """`heedful faithfulness` and `heedful audit --model`: what they print and save, and every wrong thing as a sentence."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 import transformers
 
 import heedful
 from heedful.analysis.faithfulness import plant
 from heedful.analysis.faithfulness.suite import Faithfulness
+from heedful.eraser_files import write_eraser
 from heedful.errors import DataError, InputError
 from heedful.explainers import explain
 from heedful.explanation_files import write_explanations
@@ -91,6 +94,121 @@ def test_explanations_of_files_stand_beside_the_others(call: Call, folder: Path,
     table = pd.DataFrame(done.json["tables"]["faithfulness"]).set_index("method")["value"]
     assert table["mine"] < table["leave_one_out"]
     assert "The 3 texts are those of the files of explanations." in done.json["notices"]
+
+
+NAMED = ["a good film", "the dull film", "well made", "dull"]
+
+
+def eraser_of(path: Path, found: heedful.Explanation, *, spans: bool = False) -> Path:
+    """An explanation as ERASER's file, or its first word alone as a span; rows upside down, called t0, t1, …"""
+    write_eraser(path, found, ids=[f"t{row}" for row in range(len(found))])
+    rows = [json.loads(line) for line in path.read_text().splitlines()][::-1]
+    for row in rows if spans else ():
+        (rationale,) = row["rationales"]
+        del rationale["soft_rationale_predictions"]
+        rationale["hard_rationale_predictions"] = [{"start_token": 0, "end_token": 1}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def with_ids(path: Path) -> Path:
+    """The films, and those that are called t0, t1, …"""
+    table = pd.read_csv(films(path)).drop(columns="rationales")
+    more = pd.DataFrame({"text": NAMED, "label": "no", "split": "train"})
+    whole = pd.concat([table, more], ignore_index=True)
+    whole["annotation_id"] = [*(f"f{row}" for row in range(len(table))), *(f"t{row}" for row in range(len(NAMED)))]
+    whole.to_csv(path, index=False)
+    return path
+
+
+def test_files_of_eraser_are_matched_by_annotation_id(call: Call, folder: Path, tmp_path: Path) -> None:
+    own = heedful.explain(heedful.subject(folder), NAMED, by="leave_one_out")
+    soft, hard = eraser_of(tmp_path / "soft.jsonl", own), eraser_of(tmp_path / "hard.jsonl", own, spans=True)
+    done = call(
+        *("faithfulness", with_ids(tmp_path / "films.csv"), "--model", folder, "--by", "leave_one_out,random"),
+        *("--metrics", "aopc", "--explanations", soft, "--explanations", hard, "--json", "--out", tmp_path / "out"),
+    )
+    assert done.code == 0, done.err
+    rows = pd.read_parquet(tmp_path / "out" / "faithfulness-texts.parquet")
+    table = rows.pivot(index="instance", columns="method", values="value")
+    assert table["soft"].tolist() == pytest.approx(table["leave_one_out"].tolist())
+    said = " ".join(done.json["notices"])
+    assert "The 4 texts are those of the files of explanations." in said
+    assert "'hard' has spans and no degrees: units in a span have the score 1" in said
+    reading = heedful.subject(folder).read(NAMED[::-1])
+    first = heedful.Explanation.of_lists(
+        [[1.0] + [0.0] * (len(text.split()) - 1) for text in NAMED[::-1]],
+        targets=reading.decisions,
+        class_names=reading.class_names,
+        method="first",
+    )
+    by_hand = heedful.faithfulness(reading, first, ["aopc"]).instances["value"]
+    assert table["hard"].tolist() == pytest.approx(by_hand.tolist(), abs=1e-6)  # in single precision
+
+
+def test_files_of_eraser_that_do_not_fit_are_a_sentence(call: Call, folder: Path, tmp_path: Path) -> None:
+    own = heedful.explain(heedful.subject(folder), NAMED, by="leave_one_out")
+    file = eraser_of(tmp_path / "mine.jsonl", own)
+    asked = (
+        "--model",
+        folder,
+        "--by",
+        "random",
+        "--metrics",
+        "aopc",
+        "--explanations",
+        file,
+        "--out",
+        tmp_path / "out",
+    )
+    without = call("faithfulness", films(tmp_path / "films.csv"), *asked)
+    assert (without.code, "'mine.jsonl' does not say of which texts it is." in without.err) == (1, True), without.err
+    data = with_ids(tmp_path / "films.csv")
+    data.write_text(data.read_text().replace("t2", "u2"))
+    unknown = call("faithfulness", data, *asked)
+    assert "Of 4 rows 1 have an annotation_id that no text of the data has, such as 't2'" in unknown.err
+    data.write_text(data.read_text().replace("u2", "t2").replace("well made,no", "well made it,no"))
+    longer = call("faithfulness", data, *asked)
+    assert "Row 1 has 2 scores; its text has 3 tokens between white space." in longer.err
+    data.write_text(data.read_text().replace("t2", "t1"))
+    assert "Two texts of 'films.csv' have the same id 't1'." in call("faithfulness", data, *asked).err
+    assert not (tmp_path / "out").exists()
+
+
+def test_texts_whose_file_explains_another_class_are_left_out(folder: Path, tmp_path: Path) -> None:
+    subject = heedful.subject(folder)
+    own = heedful.explain(subject, NAMED, by="leave_one_out")
+    corpus = heedful.load_corpus(films(tmp_path / "films.csv"))
+    other = (own.targets + torch.tensor([0, 1, 0, 0])) % 3
+    write_explanations(tmp_path / "some.jsonl", [replace(own, targets=other, method="mine")])
+    wanted = Wanted(by=["random"], metrics=["aopc"], files=[tmp_path / "some.jsonl"])
+    found = measure_subject(corpus, subject, wanted)
+    assert found.tables["faithfulness"]["count"].tolist() == [3, 3]
+    assert "Of 1 text more they explain another class than the model decides for." in found.page.notices
+    write_explanations(tmp_path / "some.jsonl", [replace(own, targets=(own.targets + 1) % 3, method="mine")])
+    with pytest.raises(DataError, match=r"explain another class than mine decides for in all of their 4 texts"):
+        measure_subject(corpus, subject, wanted)
+
+
+def test_explanations_of_a_trace_are_of_all_its_instances(tmp_path: Path) -> None:
+    trace = heedful.Trace.from_arrays(
+        offsets=[0, 2, 4, 6, 8],
+        bias=[0.5],
+        attention_scores=[0.0, 1.0] * 4,
+        polarity_scores=[2.0, -3.0, 2.0, -3.0, -3.0, 1.0, 4.0, 1.0],
+    )
+    own = explain(trace, by="product")
+    write_explanations(tmp_path / "mine.jsonl", [own.with_scores(own.scores, "mine")])
+    wanted = Wanted(by=["product", "random"], metrics=["aopc"], files=[tmp_path / "mine.jsonl"], texts=2)
+    rows = (
+        measure_trace(trace, wanted)
+        .tables["faithfulness-texts"]
+        .pivot(index="instance", columns="method", values="value")
+    )
+    assert rows["mine"].tolist() == rows["product"].tolist()
+    write_explanations(tmp_path / "mine.jsonl", [own.take(torch.arange(3)).with_scores(own.scores[:6], "mine")])
+    with pytest.raises(DataError, match=r"'mine.jsonl' explains 3 texts, the trace has 4 instances"):
+        measure_trace(trace, wanted)
 
 
 def test_metrics_are_watched_on_planted_worlds(call: Call) -> None:
@@ -208,6 +326,26 @@ WRONG = {
 }
 
 
+NAMES = {
+    "an explainer": (("--by", "attention,limee"), "There is no explainer 'limee'. Did you mean 'lime'?"),
+    "what stands after it": (("--by", "rollout@2"), "'rollout' takes nothing after @; got 'rollout@2'."),
+    "no explainer": (("--by", ","), "One explainer or more must be named; an empty list was given."),
+    "a metric": (("--metrics", "aopcc"), "There is no metric 'aopcc'. Did you mean"),
+    "an explainer twice": (("--by", "random,random"), "The explainer 'random' is named twice"),
+    "a metric twice": (("--metrics", "aopc,aopc"), "The metric 'aopc' is named twice"),
+    "no share": (("--metrics", "comprehensiveness@1.5"), "a share of the units between 0 and 1; got 1.5."),
+    "a way": (("--how", "remove"), "There is no way to take units away 'remove'."),
+}
+
+
+@pytest.mark.parametrize("command", ["audit", "faithfulness", "faithfulness --watch"])
+@pytest.mark.parametrize("what", NAMES)
+def test_a_mistyped_name_is_answered_before_anything_is_read(command: str, what: str, call: Call) -> None:
+    options, why = NAMES[what]
+    done = call(*command.split(), "there-are-no-such-data.csv", "--model", ".", *options)
+    assert (done.code, why in done.err) == (1, True), done.err
+
+
 @pytest.mark.parametrize("command", ["audit", "faithfulness"])
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_options_are_a_sentence(command: str, what: str, call: Call, folder: Path, tmp_path: Path) -> None:
@@ -222,6 +360,24 @@ def test_wrong_options_are_a_sentence(command: str, what: str, call: Call, folde
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("command", ["audit", "faithfulness"])
+def test_what_it_will_take_is_said_beforehand_and_limited(
+    command: str, call: Call, folder: Path, tmp_path: Path
+) -> None:
+    options = (films(tmp_path / "films.csv"), "--model", folder, *QUICK, "--store", tmp_path / "runs")
+    done = call(command, *options, "--json")
+    said = re.search(r"explaining and measuring: up to ([\d,]+) changed texts of ([\d,]+) units in all", done.err)
+    assert said is not None, done.err
+    texts, units = (int(number.replace(",", "")) for number in said.groups())
+    # Of 8 texts of three words: leave one out 3; curves 3 each for three explanations, and 64 sets for all of them.
+    assert (texts, units) == (8 * (3 + 3 * 3 + 64), 3 * texts)
+    refused = call(command, *options, "--most", units - 1, "--out", tmp_path / "none")
+    assert refused.code == 1
+    assert "would have to read up to" in refused.err
+    assert "8 texts of up to 3 units cost that" in refused.err
+    assert not (tmp_path / "none").exists()
+
+
 def test_models_that_do_not_fit_are_a_sentence(call: Call, folder: Path, tmp_path: Path) -> None:
     two = call("audit", films(tmp_path / "two.csv", ("no", "yes")), "--model", folder, "--out", tmp_path / "out")
     assert (two.code, "mine has 3 classes (no, yes, perhaps), the data have 2 labels (no, yes)" in two.err) == (1, True)
@@ -233,6 +389,20 @@ def test_models_that_do_not_fit_are_a_sentence(call: Call, folder: Path, tmp_pat
     assert without.code == 1
     assert "Traceback" not in without.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["audit", "faithfulness"])
+def test_a_model_that_is_no_folder_and_no_run_is_a_sentence(command: str, call: Call, tmp_path: Path) -> None:
+    data = films(tmp_path / "films.csv")
+    for name, what in (("./my-modl", "'./my-modl' with"), (data, f"'{data}' (it is a file) with")):
+        done = call(command, data, "--model", name)
+        assert (done.code, f"There is no folder {what} a model." in done.err) == (1, True), done.err
+
+
+@pytest.mark.parametrize("command", ["audit", "faithfulness"])
+def test_a_model_of_ones_own_is_not_asked_about_made_up_texts(command: str, call: Call, folder: Path) -> None:
+    done = call(command, "--model", folder)
+    assert (done.code, "give DATA, texts with labels, beside --model" in done.err) == (2, True), done.err
 
 
 def test_a_model_is_named_or_metrics_are_watched(call: Call, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from heedful.adapters.asking import SubjectError, Watch, checked_names
+from heedful.adapters.asking import THREADS, SubjectError, Watch, checked_names, checked_threads
 from heedful.adapters.functions import function_subject, sklearn_subject
 from heedful.adapters.modules import ModuleSubject
 from heedful.adapters.pretrained import load_pretrained, pretrained_subject
@@ -43,6 +43,7 @@ def subject(
     mask: Any = None,
     truncate: bool = False,
     hub: bool = False,
+    threads: int = THREADS,
     watch: Watch | None = None,
 ) -> Subject:
     """Whatever classifies texts, as something that can be examined.
@@ -59,6 +60,8 @@ def subject(
     mask: what stands in the place of a masked unit: a word for a function, a token number for a torch module.
     truncate: of texts that are too long for the model only the beginning is read; by default they are refused.
     hub: whether a name that is no folder may be fetched from the hub of transformers.
+    threads: of torch while the model reads, afterwards as many as before; more than one help where cores are idle, and
+        may change the last digits. A model of heedful's own has those that torch has.
     watch: is told how many changed texts were read, of how many.
 
     >>> import heedful
@@ -67,20 +70,21 @@ def subject(
     >>> reading.units.shown, reading.probabilities.tolist()
     (['a', 'good', 'film'], [[0.25, 0.75]])
     """
+    how: dict[str, Any] = {"threads": checked_threads(threads), "watch": watch}
     if (own := _own_classifier(model)) is not None:
         return ClassifierSubject(name=name or "heedful", model=own)
     if isinstance(model, (str, os.PathLike)):
         loaded, own = load_pretrained(Path(model), tokenizer, hub=hub)
         named = name or Path(model).name
-        return pretrained_subject(loaded, own, name=named, class_names=class_names, truncate=truncate, watch=watch)
+        return pretrained_subject(loaded, own, name=named, class_names=class_names, truncate=truncate, **how)
     if hasattr(getattr(model, "config", None), "num_labels"):
-        return pretrained_subject(model, tokenizer, name=name, class_names=class_names, truncate=truncate, watch=watch)
+        return pretrained_subject(model, tokenizer, name=name, class_names=class_names, truncate=truncate, **how)
     if isinstance(model, nn.Module):
-        return _module_subject(model, tokenizer, name, class_names, parts=parts, mask=mask, watch=watch)
+        return _module_subject(model, tokenizer, name, class_names, parts=parts, mask=mask, **how)
     if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
-        return sklearn_subject(model, name=name, class_names=class_names, filler=mask, watch=watch)
+        return sklearn_subject(model, name=name, class_names=class_names, filler=mask, **how)
     if callable(model):
-        return function_subject(model, name=name, class_names=class_names, filler=mask, watch=watch)
+        return function_subject(model, name=name, class_names=class_names, filler=mask, **how)
     raise SubjectError(
         "A subject is a model of heedful's, the folder of a transformers classifier, a torch module, a scikit-learn "
         f"pipeline or a function of texts; got {type(model).__name__}."

@@ -27,6 +27,9 @@ Answer = Callable[[Int[Tensor, " rows"], Bool[Tensor, " places"], str], Float[Te
 Watch = Callable[[int, int], None]
 """Is told how many changed texts were read, of how many."""
 
+THREADS = 1
+"""Of torch, while a model reads: beside other work several wait for each other longer than they compute."""
+
 Key = tuple[int, str, bytes]
 
 SUM_TOLERANCE = 1e-3
@@ -136,6 +139,13 @@ def probable(logits: Float[Tensor, "rows outputs"]) -> Float[Tensor, "rows class
     if logits.shape[1] == 1:
         return torch.cat([(-logits).sigmoid(), logits.sigmoid()], 1)
     return logits.softmax(1)
+
+
+def checked_threads(count: int) -> int:
+    """A number of threads."""
+    if count < 1:
+        raise SubjectError(f"threads must be 1 or more; got {count}.")
+    return count
 
 
 def checked_names(names: Sequence[Any], who: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from heedful.adapters.asking import (
     SUM_TOLERANCE,
+    THREADS,
     AskedReading,
     SubjectError,
     Watch,
@@ -20,7 +21,11 @@ from heedful.adapters.asking import (
     in_a_sentence,
     word_units,
 )
+from heedful.models.kernels import limited_threads
 from heedful.subjects import DELETE, MASK, Subject, Units
+
+ENDING = frozenset(".,;:!?)]}…»”")
+"""Marks that end what stands before them."""
 
 Function = Callable[[list[str]], Any]
 """From a list of texts to the probabilities of their classes."""
@@ -36,12 +41,14 @@ class FunctionSubject(Subject):
     """A function from a list of texts to their class probabilities.
 
     filler: what stands in the place of a masked word; None: words can only be deleted.
+    threads: of torch while it answers; afterwards there are as many as before.
     """
 
     name: str
     function: Function
     class_names: tuple[str, ...]
     filler: str | None = None
+    threads: int = THREADS
     watch: Watch | None = None
 
     def read(self, texts: object) -> AskedReading:
@@ -60,7 +67,8 @@ class FunctionSubject(Subject):
         told = []
         for place in range(0, len(texts), TEXTS_AT_ONCE):
             part = texts[place : place + TEXTS_AT_ONCE]
-            told.append(ask(self.function, part, len(self.class_names), self.name))
+            with limited_threads(self.threads):
+                told.append(ask(self.function, part, len(self.class_names), self.name))
             if self.watch is not None:
                 self.watch(place + len(part), len(texts))
         return torch.cat(told)
@@ -81,8 +89,9 @@ def _changed(units: Units, rows: Int[Tensor, " rows"], gone: Bool[Tensor, " plac
 def text_without(text: str, spans: Sequence[Sequence[int]], gone: Sequence[bool], filler: str | None = None) -> str:
     """The text without the marked units, or with a filler in the place of each.
 
-    What stands around units stays. Of the gaps that meet where units go one is left; where none is and two words
-    would become one, a space; a filler always stands by itself.
+    What stands around units stays. Of the gaps that meet where units go one is left; none where a mark that ended the
+    word that goes now ends the one before it ("a good film!" is "a good!" without film); where none is and two words
+    would become one, a space. A filler always stands by itself.
 
     >>> from heedful.adapters.functions import text_without
     >>> spans = [(0, 1), (2, 6), (6, 7), (7, 11), (12, 16)]
@@ -98,9 +107,22 @@ def text_without(text: str, spans: Sequence[Sequence[int]], gone: Sequence[bool]
     parts = [gaps[0], there[0][1]] if there else []
     for (before, left), (after, right) in pairwise(there):
         gap = next(filter(None, gaps[before + 1 : after + 1]), "")
+        if filler is None and after - before > 1 and _ends(left, units, gaps, after):
+            gap = ""
         touched = after - before > 1 or gone[before] or gone[after]
         parts += [" " if touched and not gap and (filler or _grow_together(left, right)) else gap, right]
     return "".join([*parts, gaps[-1]]) if there else ""
+
+
+def _ends(left: str, units: Sequence[str], gaps: Sequence[str], place: int) -> bool:
+    """Whether a word comes before what stands here, marks alone up to the next gap, and there is no gap before them."""
+    if gaps[place] or not left[-1].isalnum():
+        return False
+    while place < len(units) and units[place] in ENDING:
+        place += 1
+        if gaps[place]:
+            return True
+    return place == len(units)
 
 
 def _grow_together(left: str, right: str) -> bool:
@@ -120,6 +142,7 @@ def function_subject(
     name: str | None = None,
     class_names: Sequence[Any] | None = None,
     filler: str | None = None,
+    threads: int = THREADS,
     watch: Watch | None = None,
 ) -> FunctionSubject:
     """A function of texts as a subject; it is tried on two texts, and on three in another order."""
@@ -127,15 +150,17 @@ def function_subject(
     given = None if class_names is None else checked_names(class_names, who)
     if filler is not None and not str(filler).strip():
         raise SubjectError(f"mask of {who} must be a word that stands in the place of others; got {filler!r}.")
-    first = ask(function, ["", "text"], None if given is None else len(given), who)
-    again = ask(function, ["text", "", "text"], first.shape[1], who)
+    with limited_threads(threads):
+        first = ask(function, ["", "text"], None if given is None else len(given), who)
+        again = ask(function, ["text", "", "text"], first.shape[1], who)
     if not torch.allclose(again, first[[1, 0, 1]], atol=SUM_TOLERANCE):
         raise SubjectError(
             f"{who} says something else of the same text when it is asked again, or beside others. Set it to "
             "evaluation mode and take out what is random."
         )
     names = given or tuple(map(str, range(first.shape[1])))
-    return FunctionSubject(name=who, function=function, class_names=names, filler=filler, watch=watch)
+    how: dict[str, Any] = {"filler": filler, "threads": threads, "watch": watch}
+    return FunctionSubject(name=who, function=function, class_names=names, **how)
 
 
 def sklearn_subject(model: Any, *, name: str | None, class_names: Sequence[Any] | None, **how: Any) -> FunctionSubject:

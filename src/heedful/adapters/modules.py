@@ -98,10 +98,24 @@ class ModuleSubject(PieceSubject):
             cut = [[(int(number), (int(a), int(b))) for number, (a, b) in self.encode(text)] for text in entries]
         offsets = offsets_of(torch.tensor([len(one) for one in cut]))
         check_words(offsets, entries)
+        for row, (text, own) in enumerate(zip(entries, cut, strict=True)):
+            self._check_places(row, text, [place for _, place in own])
         numbers, spans = zip(*(token for one in cut for token in one), strict=True)
         units = Units(offsets=offsets, texts=entries, spans=torch.tensor(spans))
         places = torch.arange(len(numbers)) - offsets[units.segments]
         return units, Pieces(offsets=offsets, numbers=torch.tensor(numbers), owners=places)
+
+    def _check_places(self, row: int, text: str, places: Sequence[tuple[int, int]]) -> None:
+        """Tokens stand in their text, one after the other."""
+        reached = 0
+        for start, end in places:
+            if not reached <= start <= end <= len(text):
+                raise SubjectError(
+                    f"The tokenizer of {self.name} must say where tokens stand in a text, one after the other; in text "
+                    f"{row} (the first is 0), of {len(text)} characters, one stands at ({start}, {end}) and the one "
+                    f"before it ends at {reached}."
+                )
+            reached = end
 
     def logits(self, numbers: Int[Tensor, "rows pieces"], _: Bool[Tensor, "rows pieces"]) -> object:
         return self.model(numbers.to(device_of(self.model)))

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from heedful.adapters.asking import (
     SAME,
+    THREADS,
     AskedReading,
     SubjectError,
     Watch,
@@ -23,6 +24,8 @@ from heedful.adapters.asking import (
     in_a_sentence,
     probable,
 )
+from heedful.models.kernels import limited_threads
+from heedful.notebook import counted
 from heedful.subjects import ATTENTION, DELETE, MASK, Subject, Units
 from heedful.text.ragged import equal_lengths, offsets_of, positions_of, segment_sum
 from heedful.traces import Ragged
@@ -68,6 +71,7 @@ class PieceSubject(Subject, ABC):
     mask: what stands in the place of a masked piece; None: pieces cannot be masked.
     nothing: what is read where no piece is left.
     at_once: how many pieces a batch has at most; a batch has one text or more.
+    threads: of torch while it reads; afterwards there are as many as before.
     """
 
     name: str
@@ -77,6 +81,7 @@ class PieceSubject(Subject, ABC):
     mask: int | None = None
     nothing: int = 0
     at_once: int = PIECES_AT_ONCE
+    threads: int = THREADS
     watch: Watch | None = None
 
     @abstractmethod
@@ -86,6 +91,12 @@ class PieceSubject(Subject, ABC):
     @abstractmethod
     def logits(self, numbers: Int[Tensor, "rows pieces"], seen: Bool[Tensor, "rows pieces"]) -> object:
         """What the model puts out for pieces of which only some are seen, [rows, outputs] if all is well."""
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """The model in evaluation mode, with its threads; afterwards both as they were."""
+        with resting(self.model), limited_threads(self.threads):
+            yield
 
     def reading(self, units: Units, pieces: Pieces) -> PieceReading:
         """Texts that are cut already; the model is asked when something is wanted."""
@@ -121,8 +132,8 @@ class PieceSubject(Subject, ABC):
         self, numbers: Int[Tensor, "rows pieces"], seen: Bool[Tensor, "rows pieces"]
     ) -> Float[Tensor, "rows outputs"]:
         """The logits in double precision; what goes wrong is said in a sentence."""
-        doing = f"on {len(numbers)} texts of {numbers.shape[1]} pieces"
-        with resting(self.model), torch.no_grad(), in_a_sentence(self.name, doing):
+        doing = f"on {counted(len(numbers), 'text')} of {counted(numbers.shape[1], 'piece')}"
+        with self.at_rest(), torch.no_grad(), in_a_sentence(self.name, doing):
             told = self.logits(numbers, seen)
         if not isinstance(told, Tensor) or told.ndim != 2 or len(told) != len(numbers):
             shape = list(told.shape) if isinstance(told, Tensor) else type(told).__name__

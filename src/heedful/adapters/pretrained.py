@@ -19,7 +19,16 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from heedful.adapters.asking import SAME, SubjectError, Watch, checked_names, in_a_sentence, probable, word_units
+from heedful.adapters.asking import (
+    SAME,
+    THREADS,
+    SubjectError,
+    Watch,
+    checked_names,
+    in_a_sentence,
+    probable,
+    word_units,
+)
 from heedful.adapters.modules import device_of
 from heedful.adapters.pieces import (
     NO_UNIT,
@@ -29,7 +38,6 @@ from heedful.adapters.pieces import (
     PieceSubject,
     changed,
     reads_several,
-    resting,
 )
 from heedful.errors import ConfigError, load_extra
 from heedful.models.frozen import quietly
@@ -177,6 +185,7 @@ def pretrained_subject(
     name: str | None = None,
     class_names: Sequence[Any] | None = None,
     truncate: bool = False,
+    threads: int = THREADS,
     watch: Watch | None = None,
 ) -> PretrainedSubject:
     """A checked subject: it says what the model says when called plainly, and offers no way that it cannot go."""
@@ -192,6 +201,7 @@ def pretrained_subject(
         mask=mask,
         nothing=_first_number(tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id) or 0,
         truncate=truncate,
+        threads=threads,
     )
     _check_plain(first)
     several = replace(first, at_once=PIECES_AT_ONCE if reads_several(first, first.read([PROBE]).pieces.numbers) else 1)
@@ -231,7 +241,7 @@ def _class_names(config: Any, given: Sequence[Any] | None, who: str) -> tuple[st
 def _check_plain(subject: PretrainedSubject) -> None:
     """Refuse a model that reads more of a text than the numbers of its pieces."""
     told = subject.probabilities(subject.read([PROBE]).pieces.numbers[None])
-    with resting(subject.model), torch.no_grad(), in_a_sentence(subject.name, f"on '{PROBE}'"):
+    with subject.at_rest(), torch.no_grad(), in_a_sentence(subject.name, f"on '{PROBE}'"):
         given = subject.tokenizer(PROBE, return_tensors="pt").to(device_of(subject.model))
         plain = probable(subject.model(**given).logits.cpu().double())
     if not torch.allclose(told, plain, atol=SAME):

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from heedful.analysis.decisions import NEVER
 from heedful.analysis.erasure import js_divergence
+from heedful.analysis.faithfulness.cost import Cost
 from heedful.analysis.flips import FLIP_COLUMNS, ORDERS, flips_along
 from heedful.analysis.rankings import sorted_units
 from heedful.explanations import Explanation
@@ -184,6 +185,12 @@ def smallest_found(
     search.try_smaller(most_sets)
     search.proven |= search.erased == 1
     return search.result
+
+
+def cost_of_search(lengths: Int[Tensor, " instances"], orders: int) -> Cost:
+    """What is asked at most along so many orders, as many by chance as are drawn, and for the smallest sets."""
+    each = (orders + ORDERS + STEPS + 2) * lengths + lengths.clamp(min=MOST_SETS)
+    return Cost.of(lengths, each)
 
 
 def prefix_flips(reading: Reading, order: Int[Tensor, " units"], how: str) -> Int[Tensor, " instances"]:

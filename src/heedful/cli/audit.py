@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,9 +18,11 @@ from heedful.cli.options import (
     Json,
     Metrics,
     ModelName,
+    Most,
     StoreRoot,
     TablesOut,
     TextCount,
+    Threads,
     Truncate,
     find_model,
     find_run,
@@ -61,15 +63,19 @@ def audit(
     metrics: Metrics = None,
     how: How = None,
     truncate: Truncate = False,
+    threads: Threads = None,
+    most: Most = None,
     as_json: Json = False,
 ) -> None:
     """Train on the data, compare what is attended to with what is used, try other λ, and write a report.
 
     With --model nothing is trained: a model of your own is examined on the test texts, and explanations of many kinds
-    are compared. --texts, --by, --metrics, --how and --truncate are for such a model.
+    are compared. --texts, --by, --metrics, --how, --truncate, --threads and --most are for
+    such a model.
     """
     if model is not None:
-        _audit_model(settings, model, store, out, as_json, texts, truncate, by=by, metrics=metrics, how=how)
+        limits = {"texts": texts, "truncate": truncate, "threads": threads} | ({"most": most} if most else {})
+        _audit_model(settings, model, store, out, as_json, limits, by=by, metrics=metrics, how=how)
         return
     from heedful.cli.progress import AuditProgress
     from heedful.pipeline import read_corpus
@@ -98,8 +104,7 @@ def _audit_model(
     store: Path,
     out: Path | None,
     as_json: bool,
-    texts: int,
-    truncate: bool,
+    limits: dict[str, Any],
     **chosen: str | None,
 ) -> None:
     """Examine a model of the user's own."""
@@ -108,7 +113,7 @@ def _audit_model(
     from heedful.studies.audit import audit as run_audit
 
     _refuse_training(settings)
-    found = find_model(model, store)
+    found = find_model(model, store, settings)
     with stages() as watch:
         done = run_audit(
             settings,
@@ -116,11 +121,10 @@ def _audit_model(
             model=found,
             out=out,
             watch=watch,
-            texts=texts,
-            truncate=truncate,
             by=names_of(chosen["by"]),
             metrics=names_of(chosen["metrics"]),
             how=chosen["how"],
+            **limits,
         )
     show_page(done.page, as_json)
 

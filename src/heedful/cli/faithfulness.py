@@ -1,7 +1,7 @@
 """`heedful faithfulness`: explanations of a model by metrics, and which metrics to trust."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,9 +13,11 @@ from heedful.cli.options import (
     Json,
     Metrics,
     ModelName,
+    Most,
     StoreRoot,
     TablesOut,
     TextCount,
+    Threads,
     Truncate,
     find_model,
     names_of,
@@ -56,6 +58,8 @@ def faithfulness(
         ),
     ] = False,
     truncate: Truncate = False,
+    threads: Threads = None,
+    most: Most = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws texts, and what metrics and explainers draw.")] = 0,
     out: TablesOut = None,
     store: StoreRoot = Path("runs"),
@@ -71,39 +75,46 @@ def faithfulness(
     from heedful.studies.faithfulness import Wanted
 
     wanted = Wanted(
-        by=names_of(by), metrics=names_of(metrics), how=how, files=explanations or (), texts=texts, seed=seed
+        by=names_of(by),
+        metrics=names_of(metrics),
+        how=how,
+        files=explanations or (),
+        texts=texts,
+        seed=seed,
+        **({"most": most} if most else {}),
     )
     if watch:
+        if explanations:
+            raise typer.BadParameter("--watch is of metrics and explainers: leave --explanations away")
         with stages() as told:
-            page = _watched(settings, model, store, wanted, truncate, told)
+            page = _watched(settings, model, store, wanted, told, truncate=truncate, threads=threads)
         _show(page, page.tables(), out, as_json)
         return
     if model is None:
         raise typer.BadParameter("give --model, a folder, a run or a trace file; or --watch alone")
     with stages() as told:
-        suite = _measured(settings, model, store, wanted, truncate, told)
+        suite = _measured(settings, model, store, wanted, told, truncate=truncate, threads=threads)
     _show(suite.page, {**suite.page.tables(), **suite.tables}, out, as_json)
 
 
-def _measured(
-    settings: "RunSettings", model: str, store: Path, wanted: "Wanted", truncate: bool, told: "Watch"
-) -> "Suite":
+def _measured(settings: "RunSettings", model: str, store: Path, wanted: "Wanted", told: "Watch", **how: Any) -> "Suite":
     from heedful.pipeline import read_corpus
     from heedful.studies import faithfulness as study
     from heedful.studies.models import subject_of
-    from heedful.studies.rationales import read_marked
+    from heedful.studies.rationales import read_marked, texts_by_id
     from heedful.traces import Trace
 
     place, data = Path(model), settings.data
     if place.is_file() and place.suffix in TRACES:
         return study.measure_trace(Trace.load(place), wanted, watch=told, name=place.name)
-    subject = subject_of(find_model(model, store), truncate=truncate)
+    subject = subject_of(find_model(model, store, settings), **how)
     marked = read_marked(data.source, text_column=data.text_column, encoding=data.encoding)
-    return study.measure_subject(read_corpus(settings), subject, wanted, marked=marked, watch=told)
+    named = texts_by_id(data.source, text_column=data.text_column, encoding=data.encoding) if wanted.files else None
+    return study.measure_subject(read_corpus(settings), subject, wanted, marked=marked, named=named, watch=told)
 
 
 def _watched(
-    settings: "RunSettings", model: str | None, store: Path, wanted: "Wanted", truncate: bool, told: "Watch"
+    settings: "RunSettings", model: str | None, store: Path, wanted: "Wanted", told: "Watch", **how: Any
 ) -> "Page":
     from heedful.errors import DataError
     from heedful.studies import faithfulness as study
@@ -121,11 +132,13 @@ def _watched(
             )
         every = list(marked)
         texts = [every[row] for row in drawn_rows(len(every), wanted.texts, wanted.seed).tolist()]
-        subject = subject_of(find_model(model, store), truncate=truncate)
+        subject = subject_of(find_model(model, store, settings), **how)
         worlds = {Path(data.source).name: study.marked_world(subject, marked, texts)}
     return study.watch_metrics(
         worlds,
         metrics=wanted.metrics,
+        by=wanted.by,
+        how=wanted.how,
         texts=wanted.texts,
         seed=wanted.seed,
         watch=told,

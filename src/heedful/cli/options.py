@@ -132,16 +132,43 @@ Truncate = Annotated[
     bool, typer.Option("--truncate", help="Read only the beginning of texts that are too long for the model.")
 ]
 
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Threads of torch while the model reads; default: 1.")
+]
+
+Most = Annotated[
+    int | None,
+    typer.Option(
+        "--most",
+        min=1,
+        help="So many words of changed texts the model reads at most; what takes more is refused before it begins. "
+        "Default: 100,000,000.",
+    ),
+]
+
 
 def names_of(given: str | None) -> list[str] | None:
     """Names between commas; None where none is given."""
     return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
 
-def find_model(name: str, store: Path) -> "Path | Run":
-    """The folder of a transformer, or a run."""
+def find_model(name: str, store: Path, settings: "RunSettings") -> "Path | Run":
+    """The folder of a transformer, which needs data of its own, or a run."""
+    from heedful.config import RunSettings
+
     place = Path(name)
-    return place if place.is_dir() and not (place / MANIFEST).is_file() else find_run(name, store)
+    if place.is_dir() and not (place / MANIFEST).is_file():
+        if settings.data.source == RunSettings().data.source:
+            raise typer.BadParameter("give DATA, texts with labels, beside --model")
+        return place
+    try:
+        return find_run(name, store)
+    except StoreError as error:
+        file = " (it is a file)" if place.is_file() else ""
+        raise StoreError(
+            f"There is no folder '{name}'{file} with a model. Give the folder that save_pretrained wrote, or a run. "
+            f"{error}"
+        ) from error
 
 
 def find_run(name: str, store: Path) -> "Run":

@@ -9,12 +9,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from heedful.adapters.asking import THREADS
+from heedful.analysis.faithfulness.cost import MOST_UNITS, total
 from heedful.analysis.faithfulness.removal import Asked
 from heedful.analysis.flips import TraceReading
 from heedful.errors import InputError, UnknownName, load_extra
 from heedful.explainers.explainer import Explainer, Request, Scored
+from heedful.explainers.listening import pieces_of
 from heedful.explainers.registry import EXPLAINERS, find_explainer
 from heedful.explanations import Explanation
+from heedful.models.kernels import limited_threads
+from heedful.notebook import listed
 from heedful.subjects import Reading, Subject
 from heedful.traces import Trace
 
@@ -34,6 +39,7 @@ def explain(
     targets: Targets = None,
     how: str | None = None,
     seed: int = 0,
+    most: int = MOST_UNITS,
     **options: Any,
 ) -> Explanation:
     """One number for every unit of some texts: how much it speaks for a class, as an explainer sees it.
@@ -46,6 +52,7 @@ def explain(
         decision of each text.
     how: how units are taken away by explainers that ask: attention, delete or mask; None takes the usual way.
     seed: draws what is drawn; chance elsewhere is neither used nor moved.
+    most: so many units of changed texts the model reads at most; what takes more is refused before it begins.
     options: of the explainer (`heedful explainers show NAME`).
 
     The answer says what it cost: seconds, and passes, which are the texts that the model read for it, with gradients or
@@ -57,10 +64,12 @@ def explain(
     >>> found.shown, found.scores.tolist(), found.passes
     (['a', 'good', 'film'], [0.0, 0.5, 0.0], 3)
     """
-    explainer = find_explainer(by)
+    found = find_explainer(by)
+    explainer = found.with_options(options) if options else found
     asked = Asked(reading_of(subject, texts), how)
-    request = Request(asked=asked, targets=_targets(targets, asked.reading), seed=seed)
-    return _explained(request, explainer.with_options(options) if options else explainer)
+    _refuse(explainer, asked.reading)
+    _check_cost([explainer], asked, most)
+    return _explained(Request(asked=asked, targets=_targets(targets, asked.reading), seed=seed), explainer)
 
 
 def explain_all(
@@ -70,11 +79,13 @@ def explain_all(
     targets: Targets = None,
     how: str | None = None,
     seed: int = 0,
+    most: int = MOST_UNITS,
     watch: Watch | None = None,
 ) -> list[Explanation]:
     """Explanations of one reading, which is asked about every set of units once, whoever wants to know.
 
     names: by which explainers; None takes all that can be had (`possible`).
+    most: so many units of changed texts the model reads at most for all of them; more are refused before they begin.
     watch: is told how many of how many are there, and the name of the last one.
 
     The seconds of an explanation leave out what one before it had asked already; its passes count it.
@@ -82,6 +93,9 @@ def explain_all(
     asked = Asked(reading_of(subject, None), how)
     request = Request(asked=asked, targets=_targets(targets, asked.reading), seed=seed)
     explainers = [find_explainer(one) for one in (possible(asked.reading) if names is None else names)]
+    for explainer in explainers:
+        _refuse(explainer, asked.reading)  # before any of them is paid for
+    _check_cost(explainers, asked, most)
     found = []
     for explainer in explainers:
         found.append(_explained(request, explainer))
@@ -112,13 +126,9 @@ def reading_of(subject: object, texts: str | Sequence[str] | None) -> Reading:
 
 
 def _explained(request: Request, explainer: Explainer) -> Explanation:
-    if explainer.extra:
-        load_extra(explainer.extra, explainer.extra, f"Explanations by {explainer.name}")
-    against = explainer.why_not(request.reading)
-    if against:
-        raise InputError(f"'{explainer.name}' cannot be had here: {against}")
-    started = time.perf_counter()
-    found = explainer.of(request)
+    started, pieces = time.perf_counter(), pieces_of(request.reading)
+    with limited_threads(THREADS if pieces is None else pieces.subject.threads):
+        found = explainer.of(request)
     return Explanation.on(
         request.units,
         found.scores,
@@ -128,7 +138,24 @@ def _explained(request: Request, explainer: Explainer) -> Explanation:
         signed=explainer.signed,
         seconds=time.perf_counter() - started,
         passes=found.passes,
+        remark=found.remark,
     )
+
+
+def _refuse(explainer: Explainer, reading: Reading) -> None:
+    """Say why an explainer cannot be had."""
+    if explainer.extra:
+        load_extra(explainer.extra, explainer.extra, f"Explanations by {explainer.name}")
+    against = explainer.why_not(reading)
+    if against:
+        raise InputError(f"'{explainer.name}' cannot be had here: {against}")
+
+
+def _check_cost(explainers: Sequence[Explainer], asked: Asked, most: int) -> None:
+    """Refuse what takes too long; a trace has its answers without reading."""
+    if asked.trace is None:
+        names, lengths = listed([one.name for one in explainers]), asked.units.lengths
+        total(one.cost(asked.units) for one in explainers).check(f"explain by {names}", lengths, most)
 
 
 def _targets(given: Targets, reading: Reading) -> Int[Tensor, " instances"]:

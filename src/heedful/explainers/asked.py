@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.analysis.faithfulness.cost import Lengths
 from heedful.analysis.faithfulness.removal import Noted, Sets, singles
 from heedful.errors import load_extra
 from heedful.explainers.explainer import Explainer, Request, Scored, at_least_one, lengths_of_texts
@@ -92,6 +93,19 @@ def kernel_shap(request: Request, *, samples: int | None = None) -> Scored:
     return by_captum(request, method)
 
 
+def each_unit(lengths: Lengths, **_: object) -> Lengths:
+    """As many sets as a text has units, nearly."""
+    return lengths
+
+
+def of_samples(lengths: Lengths, *, samples: int | None = None) -> Lengths:
+    return SAMPLES_AT_LEAST + 2 * lengths if samples is None else torch.full_like(lengths, samples)
+
+
+def of_orders(lengths: Lengths, *, orders: int = ORDERS) -> Lengths:
+    return orders * lengths
+
+
 def _sampled(found: Any, whole: Float[Tensor, "1 units"], samples: int | None) -> Tensor:
     """By default more sets for longer texts; of a single unit there is nothing to sample."""
     units = whole.shape[1]
@@ -137,15 +151,18 @@ def drawing(seed: int) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Script:
-    """What a method asks, call after call; and once the answers are there, what it is told."""
+    """What a method asks, call after call; and once the answers are there, what it is told.
 
-    asked: list[Float[Tensor, "sets units"]] = field(default_factory=list)
+    asked: the units that are away in each set.
+    """
+
+    asked: list[Bool[Tensor, "sets units"]] = field(default_factory=list)
     answers: Float[Tensor, " sets"] | None = None
 
     @property
     def gone(self) -> Bool[Tensor, "sets units"]:
         """The units that are away in each set."""
-        return torch.cat(self.asked) == 0
+        return torch.cat(self.asked)
 
     def with_answers(self, answers: Float[Tensor, " sets"]) -> "Script":
         """The same questions in the same order, with answers."""
@@ -153,7 +170,7 @@ class Script:
 
     def __call__(self, marks: Float[Tensor, "sets units"]) -> Float[Tensor, " sets"]:
         done = sum(map(len, self.asked))
-        self.asked.append(marks.detach().clone())
+        self.asked.append(marks == 0)  # an eighth of the marks themselves
         if self.answers is None:
             return torch.zeros(len(marks), dtype=torch.float64)
         return self.answers[done : done + len(marks)]
@@ -185,6 +202,7 @@ ASKED = (
         family="asked",
         needs="any model",
         scores=leave_one_out,
+        sets=each_unit,
     ),
     Explainer(
         name="occlusion",
@@ -197,6 +215,7 @@ ASKED = (
         extra="captum",
         at=("width",),
         scores=occlusion,
+        sets=each_unit,
     ),
     Explainer(
         name="lime",
@@ -210,6 +229,7 @@ ASKED = (
         extra="captum",
         at=("samples",),
         scores=lime,
+        sets=of_samples,
     ),
     Explainer(
         name="shapley",
@@ -222,6 +242,7 @@ ASKED = (
         extra="captum",
         at=("orders",),
         scores=shapley,
+        sets=of_orders,
     ),
     Explainer(
         name="kernel_shap",
@@ -235,5 +256,6 @@ ASKED = (
         extra="captum",
         at=("samples",),
         scores=kernel_shap,
+        sets=of_samples,
     ),
 )

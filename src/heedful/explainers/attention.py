@@ -42,10 +42,20 @@ def of_pieces(request: Request, flow: Flow, *, gradients: bool = False) -> Float
     return found
 
 
-def summed(request: Request, flow: Flow, *, gradients: bool = False) -> Scored:
-    """The sums over the pieces of units; the model reads every text once more."""
+def summed(request: Request, flow: Flow, *, gradients: bool = False, signed: bool = False) -> Scored:
+    """The sums over the pieces of units; the model reads every text once more.
+
+    signed: whether they may be below zero; else it is said what special tokens hold.
+    """
     values = of_pieces(request, flow, gradients=gradients)
-    return Scored(scores=folded(request.reading, values), passes=len(request.units))
+    remark = "" if signed else special_words(request.reading, values)
+    return Scored(scores=folded(request.reading, values), passes=len(request.units), remark=remark)
+
+
+def special_words(reading: Reading, values: Float[Tensor, " pieces"]) -> str:
+    """How much special tokens hold, in a sentence; nothing where there are none."""
+    share = float(special_share_of(reading, values).nanmean())
+    return f"Special tokens hold {share:.0%} of it in the mean, which is left out." if share > 0 else ""
 
 
 def read_from(
@@ -116,7 +126,7 @@ def rolled(heard: Heard) -> Float[Tensor, "rows pieces"]:
 
 def attention_gradient(request: Request) -> Scored:
     """Σ_l Σ_h Σ_q A_lhqi ∂p/∂A_lhqi: what the class loses, to first order, when nothing attends to i."""
-    return summed(request, effects, gradients=True)
+    return summed(request, effects, gradients=True, signed=True)
 
 
 def effects(heard: Heard) -> Float[Tensor, "rows pieces"]:

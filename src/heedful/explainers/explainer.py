@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.analysis.faithfulness.cost import Cost
 from heedful.analysis.faithfulness.removal import Asked
 from heedful.errors import InputError, UnknownName
 from heedful.subjects import Reading, Units
@@ -41,15 +43,21 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scored:
-    """One number per unit, and how many texts the model read for them, beyond the reading itself."""
+    """One number per unit, how many texts the model read for them, beyond the reading itself, and what must be said."""
 
     scores: Float[Tensor, " units"]
     passes: int
+    remark: str = ""
 
 
 def anywhere(_: Reading) -> str:
     """Nothing stands against it."""
     return ""
+
+
+def few(lengths: Int[Tensor, " instances"], **_: Any) -> Int[Tensor, " instances"]:
+    """No changed text."""
+    return torch.zeros_like(lengths)
 
 
 def missing(extra: str) -> str:
@@ -70,6 +78,8 @@ class Explainer:
     extra: the optional library that it needs, or nothing.
     at: the options that may stand in the name, as in `attention@2.5` or `lime@500`.
     scores: the function; its options are its keyword arguments.
+    sets: about how many changed texts the model reads for texts of so many units, with the same options; those that
+        read each text a few times only have none.
     hinders: why it cannot be had of a reading, or nothing.
     options: those that were chosen.
     """
@@ -83,6 +93,7 @@ class Explainer:
     needs: str
     scores: Callable[..., Scored] = field(repr=False)
     hinders: Callable[[Reading], str] = field(default=anywhere, repr=False)
+    sets: Callable[..., Int[Tensor, " instances"]] = field(default=few, repr=False)
     extra: str = ""
     at: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -116,6 +127,10 @@ class Explainer:
             example = ".".join(f"<{option}>" for option in self.at)
             raise InputError(f"'{name}' must have whole numbers after @: {self.name}@{example}.")
         return self.with_options(dict(zip(self.at, map(int, parts), strict=False)))
+
+    def cost(self, units: Units) -> Cost:
+        """What the model reads for it at most."""
+        return Cost.of(units.lengths, self.sets(units.lengths, **self.options))
 
     def of(self, request: Request) -> Scored:
         """The numbers of the units, and their cost."""

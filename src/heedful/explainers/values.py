@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,14 +19,14 @@ from torch import Tensor, nn
 from heedful.adapters.asking import SubjectError, in_a_sentence
 from heedful.adapters.pieces import Pieces
 from heedful.adapters.pretrained import PretrainedSubject
-from heedful.explainers.attention import numbered, of_pieces, read_from, summed
+from heedful.analysis.faithfulness.cost import Lengths
+from heedful.explainers.attention import numbered, read_from, summed
 from heedful.explainers.explainer import Explainer, Request, Scored
 from heedful.explainers.listening import (
     Heard,
     attending,
     blocks_of,
     first_heard,
-    folded,
     no_transformer,
     pieces_of,
     transformer_of,
@@ -208,7 +208,7 @@ def norms(request: Request, *, layer: int | None = None) -> Scored:
         return mixed_norms(heard.attention[number], call.values, one.out.weight.detach(), heard.reads)
 
     told = summed(request, flow)
-    return Scored(scores=told.scores, passes=2 * told.passes)
+    return replace(told, passes=2 * told.passes)
 
 
 def mixed_norms(
@@ -227,6 +227,11 @@ def mixed_norms(
     return found
 
 
+def copies_of(lengths: Lengths, **_: object) -> Lengths:
+    """One copy of a text for each of its pieces, of which there are about as many as units, or more."""
+    return lengths
+
+
 def value_zeroing(request: Request, *, layer: int | None = None) -> Scored:
     """r C_L ⋯ C_1, or r C_l; C_qi is how far a block's output at q turns without the value of i, rows of sum one."""
     subject, every = _subject(request.reading), layers_of(request.reading)
@@ -239,9 +244,9 @@ def value_zeroing(request: Request, *, layer: int | None = None) -> Scored:
             [_zeroed(subject, chosen, one[None], reads) for one, reads in zip(numbers, heard.reads, strict=True)]
         )
 
-    scores = folded(request.reading, of_pieces(request, flow))
+    told = summed(request, flow)
     copies = math.ceil(len(pieces.numbers) * len(chosen) / len(every))
-    return Scored(scores=scores, passes=copies + 2 * len(request.units))
+    return replace(told, passes=copies + 2 * told.passes)
 
 
 def _zeroed(
@@ -335,6 +340,7 @@ VALUES_EXPLAINERS = (
         needs="a transformer",
         at=("layer",),
         scores=value_zeroing,
+        sets=copies_of,
         hinders=no_zeros,
     ),
 )

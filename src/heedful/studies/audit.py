@@ -10,6 +10,7 @@ from typing import Any, overload
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
+from heedful.analysis.faithfulness.cost import MOST_UNITS
 from heedful.claims import Verdict, verdict_table
 from heedful.claims.answer import STORY, Answer
 from heedful.config import RunSettings
@@ -32,6 +33,7 @@ from heedful.report.vocabulary import Vocabulary
 from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
 from heedful.studies.attack import KINDS, AttackedAttention
+from heedful.studies.compare import check_names
 from heedful.studies.examine import ErasedAttention, Examination, examine
 from heedful.studies.foreign import TEXTS, ForeignAudit, audit_foreign
 from heedful.studies.one_attention import claimed_groups, one_attention
@@ -192,6 +194,8 @@ def audit(
     metrics: Sequence[str] | None = None,
     how: str | None = None,
     truncate: bool = False,
+    threads: int | None = None,
+    most: int = MOST_UNITS,
 ) -> ForeignAudit: ...
 def audit(
     source: RunSettings | Corpus | Source | None = None,
@@ -211,6 +215,8 @@ def audit(
     metrics: Sequence[str] | None = None,
     how: str | None = None,
     truncate: bool = False,
+    threads: int | None = None,
+    most: int = MOST_UNITS,
 ) -> Audit | ForeignAudit:
     """Can attention be trusted as an explanation here? Train (or find the run), examine, try other λ, write a report.
 
@@ -240,6 +246,8 @@ def audit(
     metrics: names of metrics (docs/metrics.md); None: all that can be measured
     how: how units are taken away: attention, delete or mask; None: as is usual for the model
     truncate: whether of texts that are too long for a transformer only the beginning is read; False refuses them
+    threads: of torch while the model reads; None: those of a subject, one of anything else
+    most: so many units of changed texts the model reads at most; what takes more is refused before it begins
 
     The `Audit` has `answer` (headline, questions, uses), `verdicts`, `report` (a path), `summary()` as plain data.
 
@@ -258,6 +266,8 @@ def audit(
 
     `heedful.audit("reviews.csv")` is what `heedful audit reviews.csv` does, and finds its runs.
     """
+    if model is not None:
+        check_names(by, metrics, how)
     settings, data = _request(source, settings, corpus)
     store = store if isinstance(store, Store) else Store(store) if store is not None else usual_store()
     if model is not None:
@@ -270,6 +280,8 @@ def audit(
             metrics=metrics,
             how=how,
             truncate=truncate,
+            threads=threads,
+            most=most,
             seed=settings.training.seed,
             watch=watch,
         )

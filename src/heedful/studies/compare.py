@@ -5,7 +5,8 @@ Which is best is chosen on one half of the texts, by AOPC, which knows the truth
 number on the other half.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,20 +15,24 @@ import pandas as pd
 from jaxtyping import Bool
 from torch import Tensor
 
-from heedful.analysis.faithfulness.metrics import ARROWS, find_metric
+from heedful.analysis.faithfulness.cost import MOST_UNITS, Cost, cost_of_metrics, total
+from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
 from heedful.analysis.faithfulness.suite import Faithfulness, faithfulness
 from heedful.analysis.faithfulness.watching import TRUSTED_METRICS
+from heedful.analysis.flips import TraceReading
 from heedful.analysis.statistics import FEWEST
 from heedful.claims import Verdict, judge
 from heedful.claims.removal import better_by
-from heedful.errors import InputError
-from heedful.explainers import EXPLAINERS, explain_all, possible
+from heedful.errors import InputError, UnknownName
+from heedful.explainers import EXPLAINERS, explain_all, find_explainer, possible
 from heedful.explanations import Explanation
 from heedful.figures.faithfulness import metric_grid
 from heedful.figures.picture import Figure, Picture
 from heedful.notebook import counted
 from heedful.report.page import PageTable, Section
-from heedful.subjects import Reading
+from heedful.studies.models import Stages
+from heedful.subjects import ATTENTION as GONE_BY_ATTENTION
+from heedful.subjects import WAYS, Reading
 
 ATTENTION, CHANCE, AREA = "attention", "random", "aopc"
 
@@ -51,8 +56,6 @@ GRID = Figure(
     needs=("faithfulness",),
     draw=lambda tables: metric_grid(tables["faithfulness"]),
 )
-
-Told = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,7 +129,7 @@ class Compared:
             f"“{self.measured.how}”.",
             verdicts=verdicts,
             tables=[best],
-            note=f"{NOTE}{' Not here: ' + ' '.join(left) if left else ''}",
+            note=" ".join([NOTE, *self._remarks(), *([f"Not here: {' '.join(left)}"] if left else [])]),
             pictures=[self.picture()],
         )
 
@@ -159,6 +162,12 @@ class Compared:
         count = len(self.explanations[0])
         spent = [_number((cost[name] or np.nan) / count) for name in order]
         return cells.assign(**{"seconds ↓": spent}).rename_axis("explanation").reset_index()
+
+    def _remarks(self) -> Iterator[str]:
+        """What must be said of explanations, each sentence once."""
+        said = self.measured.remarks
+        for remark in dict.fromkeys(said.values()):
+            yield f"Of {', '.join(name for name, own in said.items() if own == remark)}: {remark}"
 
     def _unmeasured(self) -> Iterator[str]:
         """Which metrics have no value, and why."""
@@ -205,6 +214,19 @@ def chosen_explainers(reading: Reading, names: Sequence[str] | None) -> tuple[li
     return chosen, left
 
 
+def check_names(by: Sequence[str] | None, metrics: Sequence[str] | None, how: str | None) -> None:
+    """Refuse what is called like nothing that there is, before anything is read."""
+    for what, names, find in (("explainer", by, find_explainer), ("metric", metrics, find_metric)):
+        if names is not None and not names:
+            raise InputError(f"One {what} or more must be named; an empty list was given.")
+        for name in names or ():
+            find(name)
+        if twice := [name for name, count in Counter(names or ()).items() if count > 1]:
+            raise InputError(f"The {what} '{twice[0]}' is named twice; once is enough.")
+    if how not in (None, *WAYS):
+        raise UnknownName("way to take units away", how, WAYS)
+
+
 def compare(
     reading: Reading,
     *,
@@ -214,19 +236,41 @@ def compare(
     how: str | None = None,
     rationales: Bool[Tensor, " units"] | None = None,
     seed: int = 0,
-    watch: Told | None = None,
+    most: int = MOST_UNITS,
+    beside: Cost | None = None,
+    stages: Stages | None = None,
 ) -> Compared:
     """Explain the texts of a reading in several ways, and measure all that can be measured of each.
 
     by: names of explainers; None takes the usual ones. given: explanations that are there already, of the same units.
+    most: so many units of changed texts the model reads at most, with what it reads `beside` for something else.
     """
-    for name in metrics or ():
-        find_metric(name)  # before anything is asked
+    check_names(by, metrics, how)
     names, left = chosen_explainers(reading, by)
-    explained = [*explain_all(reading, names, how=how, seed=seed, watch=watch), *given]
+    told = stages or Stages(None)
+    if both := {one.method for one in given} & set(names):
+        raise InputError(
+            f"'{min(both)}' is an explainer that is asked for and an explanation that is given: rename one."
+        )
+    cost = cost_of(reading, names, metrics, len(given), how)
+    total((cost, beside or Cost())).check("explain and to measure", reading.units.lengths, most)
+    told.begin(f"explaining and measuring{f': {cost}' if cost.texts else ''}")
+    explained = [*explain_all(reading, names, how=how, seed=seed, most=most, watch=told.told), *given]
     _refuse_other_classes(explained)
-    measured = faithfulness(reading, explained, metrics, how=how, seed=seed, rationales=rationales)
+    told.begin("measuring")
+    measured = faithfulness(reading, explained, metrics, how=how, seed=seed, rationales=rationales, most=most)
     return Compared(explanations=explained, measured=measured, left_out=left, choice=choose(measured, seed=seed))
+
+
+def cost_of(reading: Reading, names: Sequence[str], metrics: Sequence[str] | None, given: int, how: str | None) -> Cost:
+    """What the model reads at most for so many explanations and their metrics; a trace says it without reading."""
+    if isinstance(reading, TraceReading) and how in (None, GONE_BY_ATTENTION):
+        return Cost()
+    chosen = (
+        [find_metric(name) for name in metrics] if metrics else [one for one in METRICS.values() if not one.bounded]
+    )
+    explainers = total(find_explainer(name).cost(reading.units) for name in names)
+    return explainers + cost_of_metrics(chosen, len(names) + given, reading.units.lengths)
 
 
 def _refuse_other_classes(explained: Sequence[Explanation]) -> None:

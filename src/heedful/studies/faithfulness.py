@@ -10,6 +10,7 @@ from torch import Tensor
 
 from heedful.analysis.agreement import agree
 from heedful.analysis.faithfulness import World, diagnosticity, faithfulness, plant
+from heedful.analysis.faithfulness.cost import MOST_UNITS
 from heedful.analysis.faithfulness.metric import LOWER
 from heedful.analysis.faithfulness.metrics import find_metric
 from heedful.analysis.faithfulness.planted import MAKERS
@@ -19,9 +20,11 @@ from heedful.errors import DataError
 from heedful.explainers import explain_all, possible
 from heedful.explanation_files import read_explanations
 from heedful.explanations import Explanation
+from heedful.folding import fold
 from heedful.notebook import counted
 from heedful.report.page import Page, PageTable, Section
-from heedful.studies.compare import Compared, compare
+from heedful.studies.compare import Compared, check_names, compare
+from heedful.studies.given import flat_said, of_file, of_one_class, of_trace, texts_of
 from heedful.studies.models import Stages, cut_said, drawn_rows, drawn_texts, match_classes
 from heedful.studies.rationales import Marked, marks_of
 from heedful.subjects import Reading, Subject
@@ -48,7 +51,7 @@ class Suite:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is to be compared, and how."""
+    """What is to be compared, and how; names that nothing has are refused."""
 
     by: Sequence[str] | None = None
     metrics: Sequence[str] | None = None
@@ -56,26 +59,43 @@ class Wanted:
     files: Sequence[Path] = ()
     texts: int = 200
     seed: int = 0
+    most: int = MOST_UNITS
+
+    def __post_init__(self) -> None:
+        check_names(self.by, self.metrics, self.how)
 
 
 def measure_subject(
-    corpus: Corpus, model: Subject, wanted: Wanted, *, marked: Marked | None = None, watch: Watch | None = None
+    corpus: Corpus,
+    model: Subject,
+    wanted: Wanted,
+    *,
+    marked: Marked | None = None,
+    named: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
 ) -> Suite:
     """Test texts of a corpus, drawn by the seed, or the texts that the files of explanations are of.
 
     marked: what people marked in the texts, for the metrics of plausibility.
+    named: texts by what they are called, for files that hold none.
     """
     stages = Stages(watch)
     model = stages.watched(model)
     drawn, said = drawn_texts(corpus, wanted.texts, wanted.seed)
     said = [*corpus.notices, *match_classes(corpus.class_names, model.class_names, model.name).notices, *said]
-    explained = _texts_of(wanted.files, model)
-    if explained is not None:
-        said = [*corpus.notices, f"The {counted(len(explained), 'text')} are those of the files of explanations."]
+    found = [one for file in wanted.files for one in of_file(file, model, named)]
     stages.begin("reading the texts")
-    reading = model.read(drawn.texts if explained is None else explained)
-    said += cut_said(reading.units)
-    return _suite(reading, wanted, said, stages, marked=marked, name=f"{model.name} on {corpus.name}")
+    reading = model.read(texts_of(found) if found else drawn.texts)
+    if found:
+        reading, more = of_one_class(reading, found, model)
+        said = [*corpus.notices, *more]
+    given = [
+        one
+        for file in wanted.files
+        for one in read_explanations(file, reading.units, class_names=reading.class_names, texts=named)
+    ]
+    said = [*said, *cut_said(reading.units), *flat_said(given)]
+    return _suite(reading, wanted, given, said, stages, marked=marked, name=f"{model.name} on {corpus.name}")
 
 
 def measure_trace(trace: Trace, wanted: Wanted, *, watch: Watch | None = None, name: str = "trace") -> Suite:
@@ -85,27 +105,22 @@ def measure_trace(trace: Trace, wanted: Wanted, *, watch: Watch | None = None, n
     copies = f" that are no copies of others ({len(trace) - len(each):,} are)" if len(each) < len(trace) else ""
     said = f"Of {len(each):,} instances{copies} {len(rows):,} were explained, drawn by seed {wanted.seed}."
     reading = TraceReading(trace=each.take(rows))
-    return _suite(reading, wanted, [said] if len(rows) < len(trace) else [], Stages(watch), marked=None, name=name)
-
-
-def _texts_of(files: Sequence[Path], model: Subject) -> Sequence[str] | None:
-    """The texts that files of explanations are of, which must be the same in all of them; None where none says."""
-    found = [one.texts for file in files for one in read_explanations(file, class_names=model.class_names)]
-    known = [list(texts) for texts in found if texts is not None]
-    if any(texts != known[0] for texts in known):
-        raise DataError(
-            "The files of explanations are of different texts, or in another order: give one after the other."
-        )
-    return known[0] if known else None
+    kept = trace.distinct.nonzero().squeeze(1)[rows]
+    given = [fold(one.take(kept), reading.units) for file in wanted.files for one in of_trace(file, trace)]
+    notices = [*([said] if len(rows) < len(trace) else []), *flat_said(given)]
+    return _suite(reading, wanted, given, notices, Stages(watch), marked=None, name=name)
 
 
 def _suite(
-    reading: Reading, wanted: Wanted, said: Sequence[str], stages: Stages, *, marked: Marked | None, name: str
+    reading: Reading,
+    wanted: Wanted,
+    given: Sequence[Explanation],
+    said: Sequence[str],
+    stages: Stages,
+    *,
+    marked: Marked | None,
+    name: str,
 ) -> Suite:
-    given = [
-        one for file in wanted.files for one in read_explanations(file, reading.units, class_names=reading.class_names)
-    ]
-    stages.begin("explaining")
     compared = compare(
         reading,
         by=wanted.by,
@@ -114,7 +129,8 @@ def _suite(
         how=wanted.how,
         rationales=None if marked is None else marks_of(marked, reading.units),
         seed=wanted.seed,
-        watch=stages.told,
+        most=wanted.most,
+        stages=stages,
     )
     sections = [compared.section(), compared.whole_section()]
     choice = compared.choice
@@ -133,6 +149,7 @@ def watch_metrics(
     *,
     metrics: Sequence[str] | None = None,
     by: Sequence[str] | None = None,
+    how: str | None = None,
     texts: int = 200,
     seed: int = 0,
     watch: Watch | None = None,
@@ -140,15 +157,15 @@ def watch_metrics(
     """Which metrics know the truth where it is planted, and which explainers do best by those that do.
 
     worlds: one's own planted corpora by name (`marked_world`); None plants four. by: names of explainers; None takes
-    all that every world can have.
+    all that every world can have. how: how units go; None as each world usually does it.
     """
     stages = Stages(watch)
     stages.begin("watching the metrics")
     planted = worlds or {name: plant(name, texts=texts, seed=seed) for name in MAKERS}
-    found = diagnosticity(planted, metrics, seed=seed)
+    found = diagnosticity(planted, metrics, how=how, seed=seed)
     passed = [name for name, rows in _permuted(found).groupby("metric", sort=False) if (rows["verdict"] == TRUST).all()]
     stages.begin("watching the explainers")
-    explained = explainers_on(planted, [str(name) for name in passed], by=by, seed=seed)
+    explained = explainers_on(planted, [str(name) for name in passed], by=by, how=how, seed=seed)
     none = "No metric may be trusted here."
     headline = (
         f"{counted(len(passed), 'metric')} may be trusted here: {', '.join(map(str, passed))}." if passed else none
@@ -204,12 +221,17 @@ def _rounded(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def explainers_on(
-    worlds: Mapping[str, World], metrics: Sequence[str], *, by: Sequence[str] | None = None, seed: int = 0
+    worlds: Mapping[str, World],
+    metrics: Sequence[str],
+    *,
+    by: Sequence[str] | None = None,
+    how: str | None = None,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """One row per explainer that every world has: mean rank, means by these metrics, and τ with the truth."""
     at_hand = [possible(world.reading) for world in worlds.values()]
     shared = by or [name for name in at_hand[0] if all(name in names for names in at_hand)]
-    parts = [_of_world(world, shared, metrics, seed) for world in worlds.values()]
+    parts = [_of_world(world, shared, metrics, how, seed) for world in worlds.values()]
     means = pd.concat(parts).groupby(level=0, sort=False).mean()
     signed = {name: means[name] * (1 if find_metric(name).direction == LOWER else -1) for name in metrics}
     rank = (pd.DataFrame(signed) if signed else -means[["truth"]]).rank().mean(axis=1)
@@ -218,14 +240,14 @@ def explainers_on(
     return ordered.rename_axis("explainer").reset_index()
 
 
-def _of_world(world: World, names: Sequence[str], metrics: Sequence[str], seed: int) -> pd.DataFrame:
+def _of_world(world: World, names: Sequence[str], metrics: Sequence[str], how: str | None, seed: int) -> pd.DataFrame:
     """One row per explainer: the means of the metrics, and of τ with the truth."""
-    found = explain_all(world.reading, names, targets=world.truth.targets, seed=seed)
+    found = explain_all(world.reading, names, targets=world.truth.targets, how=how, seed=seed)
     truth = {one.method: _with_truth(one, world.truth) for one in found}
     table = pd.DataFrame({"truth": truth})
     if not metrics:
         return table
-    measured = faithfulness(world.reading, found, list(metrics), seed=seed).table
+    measured = faithfulness(world.reading, found, list(metrics), how=how, seed=seed).table
     return table.join(measured.pivot(index="method", columns="metric", values="value"))
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.adapters import subject
-from heedful.adapters.asking import SubjectError
+from heedful.adapters.asking import THREADS, SubjectError, checked_threads
 from heedful.errors import DataError
 from heedful.notebook import counted, listed
 from heedful.pipeline import Run
@@ -22,18 +22,21 @@ from heedful.sweep.loop import Measuring, SweepEvent
 from heedful.text.corpus import Corpus
 
 
-def subject_of(model: Any, *, truncate: bool = False) -> Subject:
+def subject_of(model: Any, *, truncate: bool = False, threads: int | None = None) -> Subject:
     """A subject from whatever is a model: a subject, a run of heedful's or its folder, or what `heedful.subject` takes.
 
     truncate: whether of texts that are too long for a transformer only the beginning is read.
+    threads: of torch while it reads; None: those of a subject, one of anything else.
     """
     if isinstance(model, Run):
         return subject(model.model(), name=model.path.name)
     if isinstance(model, (str, os.PathLike)) and (Path(model) / MANIFEST).is_file():
         return subject_of(Run(Path(model)))
     if isinstance(model, Subject):
-        return replace(model, truncate=True) if truncate and _has(model, "truncate") else model  # type: ignore[type-var]
-    return subject(model, truncate=truncate)
+        asked = {"truncate": truncate or None, "threads": None if threads is None else checked_threads(threads)}
+        own = {name: value for name, value in asked.items() if value is not None and _has(model, name)}
+        return replace(model, **own) if own else model  # type: ignore[type-var]
+    return subject(model, truncate=truncate, threads=THREADS if threads is None else threads)
 
 
 def _has(model: Any, name: str) -> bool:

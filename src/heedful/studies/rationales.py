@@ -17,12 +17,16 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from heedful.errors import DataError
+from heedful.notebook import short
 from heedful.subjects import Units
 from heedful.text.columns import choose_column
 from heedful.text.tables import read_table, writable
 
 RATIONALES, IMPORTANT = "rationales", "important"
 """What the column is called in which people say what they went by, and in which it stands what truly matters."""
+
+IDS = ("annotation_id", "docid", "id")
+"""What the column is called that says what a text is called, ERASER's own name first."""
 
 WORD = re.compile(r"\S+")
 
@@ -34,14 +38,35 @@ def read_marked(
     path: Path | str, column: str = RATIONALES, *, text_column: str | None = None, encoding: str = "utf-8"
 ) -> Marked | None:
     """What the column says of each text of a file; None where there is no such column, or it is no file."""
+    pairs = _beside_texts(path, (column,), text_column, encoding)
+    return None if pairs is None else dict(pairs)
+
+
+def texts_by_id(path: Path | str, *, text_column: str | None = None, encoding: str = "utf-8") -> dict[str, str] | None:
+    """The texts of a file by what they are called; None where no column of it calls them anything, or it is no file."""
+    pairs = _beside_texts(path, IDS, text_column, encoding)
+    if pairs is None:
+        return None
+    found: dict[str, str] = {}
+    for text, said in pairs:
+        if found.setdefault(str(said), text) != text:
+            raise DataError(f"Two texts of '{Path(path).name}' have the same id '{short(str(said))}'.")
+    return found
+
+
+def _beside_texts(
+    path: Path | str, columns: Sequence[str], text_column: str | None, encoding: str
+) -> list[tuple[str, Any]] | None:
+    """Every text of a file with what the first of the columns says that is there."""
     place = Path(path)
     if not place.is_file():
         return None
     table = read_table(place, encoding=encoding)
-    if column not in table:
+    column = next((name for name in columns if name in table), None)
+    if column is None:
         return None
     texts, _ = choose_column(table, text_column, "text", taken=column)
-    return {str(writable(text)): said for text, said in zip(table[texts], table[column], strict=True)}
+    return [(str(writable(text)), said) for text, said in zip(table[texts], table[column], strict=True)]
 
 
 def marks_of(marked: Marked, units: Units) -> Bool[Tensor, " units"]:

@@ -24,19 +24,14 @@ from torch import Tensor
 from heedful.analysis.decisions import wide
 from heedful.analysis.erasure_loops import Numbers, arrays, each, shares
 from heedful.analysis.faithfulness import bounds_loops as loops
-from heedful.analysis.faithfulness.metric import PROVEN, Bounds
+from heedful.analysis.faithfulness.metric import BEAM, FEW, PROVEN, Bounds
 from heedful.analysis.faithfulness.planted import Planted
 from heedful.analysis.faithfulness.removal import Asked, Prefixes, Sets, every_set
 from heedful.text.ragged import segment_sum
 from heedful.traces import Trace
 
-FEW = 10
-"""Units up to which all sets of a text are asked: a thousand, as many as a beam asks of a text of fifteen."""
-
 FEW_OF_TRACE = 16
 """Units up to which all sets of a trace are gone through where certificates do not prove the ends."""
-
-BEAM = 5
 
 SOME = 64
 """Texts that are gone through at a time."""

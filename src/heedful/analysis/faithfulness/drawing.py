@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.analysis.faithfulness.metric import HIGHER, LOWER, NOTHING, SIZE, Answers, Case, Metric
+from heedful.analysis.faithfulness.metric import HIGHER, LOWER, NOTHING, SIZE, Answers, Case, Metric, so_many
 from heedful.analysis.faithfulness.removal import Drawn, Question, drawn
 from heedful.text.ragged import segment_sum
 
@@ -87,6 +87,7 @@ SOFT_SUFFICIENCY = Metric(
     signs=SIZE,
     example=("3/5", "1/3"),
     asks=lambda case: (_opposite(_soft_sets(case)), _everything(case)),
+    sets=so_many(SOFT_DRAWS + 1),
     value=lambda case, answers: _soft(case, answers, kept=True),
     chance=True,
 )
@@ -104,6 +105,7 @@ SOFT_COMPREHENSIVENESS = Metric(
     signs=SIZE,
     example=("3/5", "1/3"),
     asks=lambda case: (_soft_sets(case), _everything(case)),
+    sets=so_many(SOFT_DRAWS + 1),
     value=lambda case, answers: _soft(case, answers, kept=False),
     chance=True,
 )
@@ -113,6 +115,10 @@ def _even_sets(case: Case) -> Drawn:
     """Every unit gone with chance ½: the same sets for every explanation."""
     halves = torch.full((len(case.units.segments),), 0.5, dtype=torch.float64)
     return drawn(case.units, halves, draws=SET_DRAWS, seed=case.seed)
+
+
+def _ask_even(case: Case) -> tuple[Question, ...]:
+    return (_even_sets(case),)
 
 
 def _sums_and_falls(case: Case, answers: Answers, sets: Drawn) -> tuple[Tensor, Tensor]:
@@ -146,7 +152,9 @@ INFIDELITY = Metric(
     "down is as good as the right way up. Without a scale attention, whose sum is one, has no chance.",
     signs=SIZE,
     example=("1/480", "2747/43520"),
-    asks=lambda case: (_even_sets(case),),
+    asks=_ask_even,
+    sets=so_many(SET_DRAWS),
+    alike=True,
     value=_infidelity,
     chance=True,
 )
@@ -173,7 +181,9 @@ CORRELATION = Metric(
     "units or fewer, 64 of longer ones). Where the scores are all zero or p never moves there is no value.",
     signs=SIZE,
     example=("11*sqrt(10)/35", "sqrt(2)/12"),
-    asks=lambda case: (_even_sets(case),),
+    asks=_ask_even,
+    sets=so_many(SET_DRAWS),
+    alike=True,
     value=_correlation,
     chance=True,
 )

@@ -33,6 +33,11 @@ NEEDS = {
 """What some metrics cannot do without, and what to say where it is missing."""
 
 
+FEW, BEAM = 10, 5
+"""Where the ends of NAOPC are searched: units up to which all sets of a text are asked about, a thousand, as many as a
+beam asks about of a text of fifteen; and how many chains a beam keeps."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bounds:
     """The smallest and the largest area of any order, of each text: what is attained, and what none can pass.
@@ -124,6 +129,21 @@ def nothing(_: Case) -> tuple[Question, ...]:
     return ()
 
 
+def no_sets(lengths: Int[Tensor, " instances"]) -> Int[Tensor, " instances"]:
+    """It asks about none."""
+    return torch.zeros_like(lengths)
+
+
+def each_unit(lengths: Int[Tensor, " instances"]) -> Int[Tensor, " instances"]:
+    """It asks about as many sets as a text has units."""
+    return lengths
+
+
+def so_many(count: int) -> Callable[[Int[Tensor, " instances"]], Int[Tensor, " instances"]]:
+    """It asks about so many sets of every text."""
+    return lambda lengths: torch.full_like(lengths, count)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """A number for every text, and what one must know of it.
@@ -137,6 +157,8 @@ class Metric:
     signs: how signed and unsigned scores are taken.
     example: its values on the hand game (docs/metrics.md), for the weights and for the pretended attention.
     asks: the questions it has about a case; value: the number of each text, not a number where there is none.
+    sets: about how many sets of units it asks about, of texts of so many units; alike: whether they are the same for
+        every explanation.
     needs: what else must be given, of `NEEDS`.
     chance: whether numbers are drawn. bounded: whether it needs the bounds of all orders.
     """
@@ -154,6 +176,8 @@ class Metric:
     example: tuple[str, str]
     value: Callable[[Case, Answers], Float[Tensor, " instances"]] = field(repr=False)
     asks: Callable[[Case], tuple[Question, ...]] = field(default=nothing, repr=False)
+    sets: Callable[[Int[Tensor, " instances"]], Int[Tensor, " instances"]] = field(default=no_sets, repr=False)
+    alike: bool = False
     needs: tuple[str, ...] = ()
     chance: bool = False
     bounded: bool = False

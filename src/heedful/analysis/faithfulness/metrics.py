@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
+
+from heedful.analysis.agreement import tops_of
 from heedful.analysis.faithfulness.drawing import DRAWING
 from heedful.analysis.faithfulness.looking import LOOKING
 from heedful.analysis.faithfulness.metric import HIGHER, LOWER, Metric
@@ -33,9 +36,11 @@ def find_metric(by: str | Metric) -> Metric:
     if name not in AT_A_SHARE:
         raise UnknownName("metric at a share of the units", name, AT_A_SHARE)
     try:
-        found: Metric = AT_A_SHARE[name](float(share))
+        wanted = float(share)
     except ValueError as error:
         raise InputError(f"'{by}' must have a number after @, such as {name}@0.5.") from error
+    tops_of(torch.ones(1, dtype=torch.int64), wanted)  # refuses what is no share and no number of units
+    found: Metric = AT_A_SHARE[name](wanted)
     return found
 
 

@@ -8,12 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.analysis.agreement import agree
 from heedful.analysis.decisions import decisions
-from heedful.analysis.faithfulness.metric import HIGHER, LOWER, NOTHING, ORDER, SIZE, Answers, Case, Metric
+from heedful.analysis.faithfulness.metric import (
+    BEAM,
+    FEW,
+    HIGHER,
+    LOWER,
+    NOTHING,
+    ORDER,
+    SIZE,
+    Answers,
+    Case,
+    Metric,
+    each_unit,
+    so_many,
+)
 from heedful.analysis.faithfulness.removal import Question, singles
 from heedful.analysis.flips import flips_along
 from heedful.analysis.violation import erasure_effects, violation_table
@@ -57,6 +70,7 @@ def comprehensiveness(share: int | float = TOP) -> Metric:
         signs=ORDER,
         example=("1/2", "-3/20"),
         asks=_first(share, kept=False),
+        sets=so_many(1),
         value=_fall,
     )
     return _at(metric, share)
@@ -79,6 +93,7 @@ def sufficiency(share: int | float = TOP) -> Metric:
         signs=ORDER,
         example=("-3/20", "1/2"),
         asks=_first(share, kept=True),
+        sets=so_many(1),
         value=_fall,
     )
     return _at(metric, share)
@@ -101,6 +116,7 @@ AOPC_COMPREHENSIVENESS = Metric(
     signs=ORDER,
     example=("1/2", "-7/100"),
     asks=_binned(kept=False),
+    sets=so_many(len(BINS)),
     value=_fall,
 )
 
@@ -117,6 +133,7 @@ AOPC_SUFFICIENCY = Metric(
     signs=ORDER,
     example=("-3/20", "2/5"),
     asks=_binned(kept=True),
+    sets=so_many(len(BINS)),
     value=_fall,
 )
 
@@ -149,6 +166,7 @@ AOPC = Metric(
     signs=ORDER,
     example=("7/16", "3/20"),
     asks=_curve,
+    sets=each_unit,
     value=area,
 )
 
@@ -157,6 +175,11 @@ def _normalised(case: Case, answers: Answers) -> Float[Tensor, " instances"]:
     assert case.bounds is not None
     span = case.bounds.high - case.bounds.low
     return ((area(case, answers) - case.bounds.low) / span).where(span > NOTHING, torch.nan)
+
+
+def searched(lengths: Int[Tensor, " instances"]) -> Int[Tensor, " instances"]:
+    """All sets of a short text, of others what a beam looks at on its way to both ends."""
+    return torch.where(lengths <= FEW, 2 ** lengths.clamp(max=FEW), BEAM * lengths**2)
 
 
 NAOPC = Metric(
@@ -174,6 +197,7 @@ NAOPC = Metric(
     signs=ORDER,
     example=("1", "16/39"),
     asks=_curve,
+    sets=searched,
     value=_normalised,
     bounded=True,
 )
@@ -198,6 +222,7 @@ DELETION = Metric(
     signs=ORDER,
     example=("11/32", "101/160"),
     asks=_curve,
+    sets=each_unit,
     value=lambda case, answers: _trapezoid(case, _along(case, answers), kept=False),
 )
 
@@ -214,6 +239,7 @@ INSERTION = Metric(
     signs=ORDER,
     example=("133/160", "19/32"),
     asks=lambda case: (case.curve(kept=True),),
+    sets=each_unit,
     value=lambda case, answers: _trapezoid(case, _along(case, answers), kept=True),
 )
 
@@ -248,6 +274,7 @@ FLIP_FRACTION = Metric(
     signs=ORDER,
     example=("1/4", "1/2"),
     asks=_curve,
+    sets=each_unit,
     value=_flip_fraction,
 )
 
@@ -272,6 +299,7 @@ SINGLE_FLIP = Metric(
     signs=ORDER,
     example=("1", "0"),
     asks=_first(1, kept=False),
+    sets=so_many(1),
     value=_single_flip,
 )
 
@@ -293,6 +321,7 @@ def log_odds(share: int | float = TOP) -> Metric:
         signs=ORDER,
         example=("-log(3)", "log(6/5)"),
         asks=_first(share, kept=False),
+        sets=so_many(1),
         value=lambda case, answers: _logarithms(case.own(answers[0], case.rows)) - _logarithms(case.before),
     )
     return _at(metric, share)
@@ -343,6 +372,8 @@ TAU = Metric(
     signs=ORDER,
     example=("1", "-1/5"),
     asks=_ask_singles,
+    sets=each_unit,
+    alike=True,
     value=lambda case, answers: agree(case.explanation.scores, _effects(case, answers), case.units.offsets).tau,
 )
 
@@ -359,6 +390,8 @@ VIOLATION = Metric(
     signs=SIZE,
     example=("0", "1"),
     asks=_ask_singles,
+    sets=each_unit,
+    alike=True,
     value=_violated,
 )
 

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from heedful.analysis.erasure_loops import one_thread
 from heedful.analysis.faithfulness.bounds import naopc_bounds
+from heedful.analysis.faithfulness.cost import MOST_UNITS, cost_of_metrics
 from heedful.analysis.faithfulness.looking import base_rate
 from heedful.analysis.faithfulness.metric import Bounds, Case, Metric
 from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
@@ -39,6 +41,7 @@ class Faithfulness:
     instances: one row per method, metric and text: value, null where there is none.
     bounds: of NAOPC, one row per text: the smallest and largest area of any order that is attained, what no order can
         pass, whether both ends are proven, and the gap as a share of the range; None where it was not asked for.
+    remarks: by method what must be said of its explanation, where there is something.
     how: how units were taken away.
     passes, seconds: what all of it cost; changed texts that were asked about, each once.
     """
@@ -49,6 +52,7 @@ class Faithfulness:
     how: str
     passes: int
     seconds: float
+    remarks: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         methods, metrics = self.table["method"].unique().tolist(), self.table["metric"].nunique()
@@ -58,7 +62,8 @@ class Faithfulness:
     def _repr_html_(self) -> str:
         wide = self.wide()
         rows = [[str(row[0]), *map(_shown, row[1:])] for row in wide.itertuples()]
-        return panel(repr(self), table(["metric", *map(str, wide.columns)], rows))
+        remarks = [f"<div>{escape(f'{name}: {remark}')}</div>" for name, remark in self.remarks.items()]
+        return panel(repr(self), table(["metric", *map(str, wide.columns)], rows), *remarks)
 
     def wide(self) -> pd.DataFrame:
         """The values alone, a row for each metric with an arrow to what is better, a column for each method."""
@@ -83,6 +88,7 @@ def faithfulness(
     again: Mapping[str, Again] | None = None,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
+    most: int = MOST_UNITS,
 ) -> Faithfulness:
     """How true explanations are to a model: every metric of every explanation, with intervals over texts.
 
@@ -95,6 +101,7 @@ def faithfulness(
     rationales: the units that people marked, a list of marks for each text, or all marks in one row: for plausibility.
     again: by method, a function of a number that explains the same texts under small noise: for sensitivity.
     resamples, level: of the bootstrap intervals over texts.
+    most: so many units of changed texts the model reads at most; what takes more is refused before it begins.
 
     >>> import heedful
     >>> from heedful.explanations import Explanation
@@ -112,8 +119,11 @@ def faithfulness(
     given = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     asked = Asked(_reading(subject, given), how)
     cases = _cases(asked, given, _marks(rationales, asked), again or {}, seed)
+    chosen = _chosen(metrics, cases)
+    if asked.trace is None:
+        cost_of_metrics(chosen, len(cases), asked.units.lengths).check("measure this", asked.units.lengths, most)
     with one_thread():
-        measured = measure(cases, _chosen(metrics, cases))
+        measured = measure(cases, chosen)
         intervals = _intervals(measured, resamples=resamples, level=level, seed=seed)
     return Faithfulness(
         table=pd.DataFrame([row.said | interval for row, interval in zip(measured, intervals, strict=True)])[COLUMNS],
@@ -122,6 +132,7 @@ def faithfulness(
         how=asked.how,
         passes=asked.passes,
         seconds=time.perf_counter() - started,
+        remarks={one.method: one.remark for one in given if one.remark},
     )
 
 
@@ -310,7 +321,8 @@ def _marks(rationales: Any, asked: Asked) -> Bool[Tensor, " units"] | None:
 
 def _chosen(metrics: Sequence[str | Metric] | None, cases: Sequence[Case]) -> list[Metric]:
     if metrics is not None:
-        return [find_metric(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+        found = [find_metric(one) for one in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+        return list({one.name: one for one in found}.values())
     exact = cases[0].asked.trace is not None
     possible = [one for one in METRICS.values() if exact or not one.bounded]
     return [one for one in possible if any(not one.remark(case) for case in cases)]
