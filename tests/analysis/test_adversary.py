@@ -176,6 +176,70 @@ def test_within_epsilon_more_classes_have_an_interval_that_is_attained() -> None
     assert moving["jsd"].mean() > still["jsd"].mean()
 
 
+@pytest.mark.parametrize("most_vertices", [0, 20_000])
+@pytest.mark.parametrize("count", [3, 6])
+def test_rounding_takes_no_answer_away(count: int, most_vertices: int) -> None:
+    """All units say the same of two classes, up to rounding: what the weights say of them must not fall outside."""
+    drawn = classes(30 + count, count, instances=60, longest=30)
+    polarity = drawn.polarity_scores.clone()
+    polarity[:, 0] = polarity[:, 1] + 0.3
+    trace = Trace.from_arrays(
+        offsets=drawn.offsets, attention_scores=drawn.attention_scores, polarity_scores=polarity, bias=drawn.bias
+    )
+    table = adversarial_attention(trace, most_vertices=most_vertices)
+    assert table["jsd"].notna().all()
+    assert table["tvd"].max() <= 1e-9
+
+
+def test_of_more_classes_other_weights_within_epsilon_are_found_beyond_the_sure_ones() -> None:
+    """Without unit 0 there is unit 1 alone: half and half says (.98, .01, .01), it alone (.8, .1, .1), .18 away. Log
+    odds move by 2.5, far more than what is within .3 for certain."""
+    before, after = np.log([0.98, 0.01, 0.01]), np.log([0.8, 0.1, 0.1])
+    trace = Trace.from_arrays(
+        offsets=[0, 2], attention_weights=[0.5, 0.5], polarity_scores=[2 * before - after, after], bias=[0, 0, 0]
+    )
+    row = adversarial_attention(trace, 0.3, without_top=1).iloc[0]
+    assert (row["positions"], row["weights"], row["exact"]) == ([1], [1.0], True)
+    assert row["tvd"] == pytest.approx(0.18)
+    assert row["jsd"] == pytest.approx(oracle.divergence([0.5, 0.5], [0, 1]))
+    gone = adversarial_attention(trace, 0.05, without_top=1).iloc[0]
+    assert gone[["jsd", "jsd_upper", "exact", "tvd"]].isna().all()
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_of_more_classes_none_are_said_not_to_exist_that_do(count: int) -> None:
+    """Every unit alone, and even shares of two, are tried: what is within ε is neither denied nor above the bound."""
+    trace = classes(40 + count, count, instances=80, longest=8)
+    table = adversarial_attention(trace, 0.3, without_top=2)
+    found = 0
+    for row in range(len(trace)):
+        own, weights = trace.instance(row), trace.attention_weights[trace.instance(row)]
+        usable = weights.argsort(descending=True, stable=True)[2:].tolist()
+        for pair in [(i, j) for i in usable for j in usable]:
+            other = torch.zeros_like(weights).index_add_(0, torch.tensor(pair), torch.full((2,), 0.5).double())
+            moved = (trace.bias + other @ trace.polarity_scores[own]).softmax(0)
+            if float((moved - trace.probabilities[row]).abs().sum() / 2) <= 0.3:
+                found += 1
+                assert table["jsd_upper"][row] >= oracle.divergence(weights.tolist(), other.tolist()) - 1e-9
+    assert found > 20
+    assert (table["jsd"].isna() & table["jsd_upper"].notna()).any()
+    assert not table["exact"][table["jsd"].isna() & table["jsd_upper"].notna()].any()
+    assert table["exact"][table["jsd_upper"].isna()].isna().all()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_least_weights_that_leave_nothing_to_share_leave_no_other_weights(count: int) -> None:
+    """Three thirds are one only up to rounding."""
+    polarity = np.arange(3.0 * count).reshape(3, count) ** 2
+    trace = Trace.from_arrays(
+        offsets=[0, 3], attention_weights=[0.2, 0.3, 0.5], polarity_scores=polarity, bias=[0] * count
+    )
+    for floor in (1 / 3, 0.33333333, 0.4):
+        row = adversarial_attention(trace, 0.01, floor=floor).iloc[0]
+        assert row[["jsd", "jsd_upper", "exact", "tvd"]].isna().all()
+        assert (row["positions"], row["weights"]) == (None, None)
+
+
 def test_never_below_the_published_search() -> None:
     trace = binary(6, instances=80, longest=20, spread=1.0)
     searched = searched_attention(trace, 0.01, within=0.05, steps=200)
@@ -244,7 +308,20 @@ def test_a_wider_output_allows_more(seed: int, spread: float) -> None:
         ({"epsilon": -0.1}, "epsilon is how far a probability may move, from 0 to below 1; got -0.1."),
         ({"epsilon": float("nan")}, "epsilon is how far a probability may move, from 0 to below 1; got nan."),
         ({"floor": 1.0}, "floor is the least weight of a unit, from 0 to below 1; got 1.0."),
+        ({"epsilon": "0.1"}, "epsilon is how far a probability may move, from 0 to below 1; got '0.1'."),
+        ({"floor": float("nan")}, "floor is the least weight of a unit, from 0 to below 1; got nan."),
+        (
+            {"floor": [0.1, 0.1, 0.1]},
+            "floor is the least weight of a unit, one number or one for each of the 2 instances; got numbers of the "
+            "shape (3,).",
+        ),
+        (
+            {"floor": "all"},
+            "floor is the least weight of a unit, one number or one for each of the 2 instances; got 'all'.",
+        ),
         ({"without_top": -1}, "without_top is a number of units, 0 or more; got -1."),
+        ({"without_top": 1.5}, "without_top is a number of units, 0 or more; got 1.5."),
+        ({"without_top": float("nan")}, "without_top is a number of units, 0 or more; got nan."),
     ],
 )
 def test_what_cannot_be_asked_is_answered_by_a_sentence(given_: dict[str, float], said: str) -> None:
@@ -313,3 +390,7 @@ def test_even_weights_are_the_same_in_every_order() -> None:
 def test_at_least_one_shuffle() -> None:
     with pytest.raises(InputError, match=r"1 or more; got 0\.$"):
         permutation_test(classes(0, 2, instances=2, longest=3), 0)
+    with pytest.raises(InputError, match=r"1 or more; got 2\.5\.$"):
+        permutation_test(classes(0, 2, instances=2, longest=3), 2.5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"seed is a whole number; got 'a'\.$"):
+        permutation_test(classes(0, 2, instances=2, longest=3), 5, "a")  # type: ignore[arg-type]

@@ -151,34 +151,71 @@ def test_curves_run_from_little_change_of_the_output_to_much_and_single_points_s
     ]  # fmt: skip
 
 
-def test_words_stand_by_what_they_push_with_what_the_outputs_allow() -> None:
-    """`the` may be anything below, `bad` is held between two numbers."""
-    table = pd.DataFrame(
-        {
-            **ONE,
-            "token": ["bad", "the", "unknown", "road"],
-            "group": ["negative", "neutral", "neutral", "none"],
-            "polarity": [-3.0, 0.5, 0.0, 1.0],
-            "attention": [1.0, -2.0, np.nan, 0.0],
-            "low": [0.5, -np.inf, 0.0, np.nan],
-            "high": [1.5, -1.0, 1.0, 1.0],
-        }
-    )
-    figure = determined_scores(table, GRID)
-    axis = panel(figure)
-    stretches = [
+def determined(**columns: list[object]) -> pd.DataFrame:
+    return pd.DataFrame({**ONE, "polarity": 0.0, **columns})
+
+
+def stretches_of(axis: Axes) -> list[tuple[float, ...]]:
+    return [
         tuple(np.asarray(segment).ravel().tolist())
         for lines in axis.collections
         if isinstance(lines, LineCollection)
         for segment in lines.get_segments()
     ]
-    held, without_bound, unproved = (-3.0, 0.5, -3.0, 1.5), (0.5, -3.0, 0.5, -1.0), (1.0, 0.0, 1.0, 1.0)
-    assert sorted(stretches) == [held, without_bound, unproved]  # to the lower edge; from its own score up
+
+
+def triangles_of(axis: Axes) -> dict[str, list[tuple[float, float]]]:
+    drawn = [(str(line.get_marker()), line.get_xydata().tolist()) for line in axis.lines]  # type: ignore[union-attr]
+    return {sign: [(x, y) for mark, points in drawn if mark == sign for x, y in points] for sign in ("v", "^")}
+
+
+def test_few_words_stand_by_their_names_with_what_the_outputs_allow() -> None:
+    """`the` may be anything below, `sad` anything above, `bad` is held between two numbers, of `road` one is open."""
+    table = determined(
+        token=["bad", "the", "sad", "unknown", "road"],
+        group=["negative", "neutral", "negative", "neutral", "none"],
+        attention=[1.0, -2.0, 0.5, np.nan, 0.0],
+        low=[0.5, -np.inf, 0.0, 0.0, np.nan],
+        high=[1.5, -1.0, np.inf, 1.0, 1.0],
+    )
+    figure = determined_scores(table, GRID)
+    axis = panel(figure)
     assert axis.get_ylim() == (-3.0, 2.5)
-    assert {"bad", "3 words; without a lower bound 1, without an upper one 0"} == {
-        text.get_text() for text in axis.texts
-    }
-    assert legend(figure) == ["none", "neutral", "negative"]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["the", "sad", "bad", "road"]
+    assert axis.get_xticks().tolist() == [0, 2, 3, 5]  # by group, then by score; a place is free between groups
+    without, above, held, unproved = (
+        (0.0, -3.0, 0.0, -1.0),
+        (2.0, 0.0, 2.0, 2.5),
+        (3.0, 0.5, 3.0, 1.5),
+        (5.0, 0, 5.0, 1),
+    )
+    assert sorted(stretches_of(axis)) == [without, above, held, unproved]  # to the edges; from its own score up
+    assert triangles_of(axis) == {"v": [(0.0, -3.0)], "^": [(2.0, 2.5)]}
+    assert [text.get_text() for text in axis.texts] == ["4 words; without a lower bound 1, without an upper one 1"]
+    marks = ["the model's own score", "no lower bound", "no upper bound"]
+    assert legend(figure) == [*marks, "neutral", "negative", "none"]
+
+
+def test_of_very_many_words_groups_are_named_and_lines_join_the_bounds_that_there_are() -> None:
+    """Three of four neutral words could do without attention: of these only the upper part is drawn."""
+    table = determined(
+        token=[f"word {number}" for number in range(1500)],
+        group=["neutral"] * 1200 + ["positive"] * 300,
+        attention=[number / 1000 for number in range(1500)],
+        low=[*([-np.inf] * 900), *([-5.0] * 600)],
+        high=[2.0] * 1500,
+    )
+    figure = determined_scores(table, GRID)
+    axis = panel(figure)
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["neutral\n1,200\n75% ▼", "positive\n300\n0% ▼"]
+    stretches = stretches_of(axis)
+    assert len(stretches) == 1500
+    assert stretches[:2] == [(0.0, 0.0, 0.0, 2.0), (1.0, 0.001, 1.0, 2.0)]
+    assert stretches[900] == (900.0, -5.0, 900.0, 2.0)
+    assert stretches[1200][0] == 1260.0
+    assert [len(points) for points in triangles_of(axis).values()] == [900, 0]
+    assert {"word 1199", "word 1499"} < {text.get_text() for text in axis.texts}
+    assert figure.get_figwidth() == 9
 
 
 def test_beside_the_models_scores_stand_those_of_another_attention() -> None:

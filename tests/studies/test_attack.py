@@ -112,6 +112,19 @@ def test_nothing_to_replace_is_said() -> None:
     assert none.words == "No text has other weights (the very same output, without the 1 most attended)."
 
 
+def test_what_was_not_found_is_not_said_not_to_exist() -> None:
+    """Three classes, a wide ε and two units left out: for some texts there is neither an answer nor a proof."""
+    trace = three_classes(60)
+    found = attack_attention(trace, shuffles=1, kinds={"asked": Kind.asked(0.2, 0.0, 3)})
+    table = found.once["adversary"]
+    there, possible = table["jsd"].notna(), table["jsd_upper"].notna()
+    assert 0 < (possible & ~there).sum() < possible.sum() < len(table)
+    assert found.words.endswith(
+        f" For {(~possible).sum()} texts there are none. For {(possible & ~there).sum()} texts none were found, and "
+        "none are ruled out."
+    )
+
+
 def three_classes(count: int) -> Trace:
     draw = torch.Generator().manual_seed(0)
     return Trace.from_arrays(

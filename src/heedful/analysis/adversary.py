@@ -19,6 +19,7 @@ the best of several is given, with a bound that no weights exceed (`heedful.anal
 are no polytope, but lie between two: the best is of the inner one, the bound of the outer one.
 """
 
+from numbers import Integral, Real
 from typing import no_type_check
 
 import numpy as np
@@ -26,6 +27,7 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
 from scipy.optimize import nnls
+from scipy.special import softmax
 from torch import Tensor
 
 from heedful.analysis.decisions import logits, pooled, rounding
@@ -45,6 +47,9 @@ LARGEST = float(np.log(2))
 MOST_VERTICES = 20_000
 EXACT = 1e-9
 """Bounds this close are one."""
+
+NO_ROOM = 1e-6
+"""Where the least weights of all units leave less than this to share, there are no other weights."""
 
 
 @one_thread()
@@ -72,7 +77,9 @@ def adversarial_attention(
 
     Columns: instance, units; jsd (in nats, at most log 2, attained by these weights); jsd_upper (none can exceed it);
     exact (whether the two are one); support, positions and weights (the units above the floor, and what they get); tvd
-    (how far the output moved). Null where no such weights exist, as the most attended units may be needed.
+    (how far the output moved). All null where no such weights exist, as the most attended units may be needed, or the
+    least weights leave nothing to share; jsd alone is null, beside a jsd_upper, where with three or more classes and an
+    epsilon none were found and none are ruled out.
 
     >>> import heedful
     >>> scores = {"attention_weights": [0.6, 0.2, 0.2], "polarity_scores": [0, 3, -3]}
@@ -81,8 +88,8 @@ def adversarial_attention(
          jsd  exact positions     weights
     0  0.274   True    [1, 2]  [0.5, 0.5]
     """
-    _check(epsilon, floor, without_top)
-    floors = np.broadcast_to(np.float64(floor), len(trace)).copy()
+    _check(epsilon, without_top)
+    floors = _floors(floor, len(trace))
     least = np.repeat(floors, trace.lengths.numpy(force=True))
     shares, allowed = least.copy(), _allowed(trace, without_top)
     if len(trace.bias) == 2:
@@ -111,14 +118,25 @@ def told_elsewhere(trace: Trace, without_top: int = 1) -> Bool[np.ndarray, " ins
     return told
 
 
-def _check(epsilon: float, floor: float | PerInstance, without_top: int) -> None:
-    if not 0 <= epsilon < 1:
-        raise InputError(f"epsilon is how far a probability may move, from 0 to below 1; got {epsilon}.")
-    wrong = [one for one in np.ravel(floor).tolist() if not 0 <= one < 1]
-    if wrong:
-        raise InputError(f"floor is the least weight of a unit, from 0 to below 1; got {wrong[0]}.")
-    if without_top < 0:
-        raise InputError(f"without_top is a number of units, 0 or more; got {without_top}.")
+def _check(epsilon: float, without_top: int) -> None:
+    if not (isinstance(epsilon, Real) and 0 <= epsilon < 1):
+        raise InputError(f"epsilon is how far a probability may move, from 0 to below 1; got {epsilon!r}.")
+    if not (isinstance(without_top, Integral) and without_top >= 0):
+        raise InputError(f"without_top is a number of units, 0 or more; got {without_top!r}.")
+
+
+def _floors(floor: float | PerInstance, instances: int) -> PerInstance:
+    """The least weight of a unit, for each instance."""
+    given = np.asarray(floor)
+    if given.dtype.kind not in "iuf" or given.shape not in {(), (instances,)}:
+        raise InputError(
+            f"floor is the least weight of a unit, one number or one for each of the {instances:,} instances; got "
+            + (f"{floor!r}." if given.dtype.kind not in "iuf" else f"numbers of the shape {given.shape}.")
+        )
+    wrong = given[~((given >= 0) & (given < 1))]
+    if wrong.size:
+        raise InputError(f"floor is the least weight of a unit, from 0 to below 1; got {wrong.ravel()[0]}.")
+    return np.broadcast_to(given.astype(np.float64), instances).copy()
 
 
 def _allowed(trace: Trace, without_top: int) -> Bool[np.ndarray, " units"]:
@@ -146,7 +164,7 @@ def _table(
             "units": trace.lengths.numpy(force=True),
             "jsd": jsd,
             "jsd_upper": upper,
-            "exact": pd.arrays.BooleanArray(upper - jsd <= EXACT, missing),
+            "exact": pd.arrays.BooleanArray(upper - jsd <= EXACT, np.isnan(upper)),
             "support": pd.arrays.IntegerArray(support, missing.copy()),
             "positions": [None if gone else one.tolist() for gone, one in zip(missing, positions, strict=True)],
             "weights": [None if gone else one.tolist() for gone, one in zip(missing, weights, strict=True)],
@@ -196,7 +214,7 @@ def farthest_pairs(start, stop, offsets, weights, scores, allowed, bounds, floor
         alpha, score, may, own = weights[begin:][:n], scores[begin:][:n], allowed[begin:][:n], shares[begin:][:n]
         floor = floors[t]
         room = 1 - n * floor
-        if room <= 0:
+        if room < NO_ROOM:
             found[t] = np.nan
             continue
         fixed, total = 0.0, 0.0
@@ -295,17 +313,30 @@ def _of_more_classes(
     for row in range(len(trace)):
         own = trace.instance(row)
         usable, floor = np.flatnonzero(allowed[own]), float(floors[row])
-        if floor * (own.stop - own.start) >= 1 or not len(usable):
+        if 1 - floor * (own.stop - own.start) < NO_ROOM or not len(usable):
             continue
-        inner, outer = _polytopes(weights[own], polarity[own], outputs[row], usable, epsilon, floor)
-        best, bound = least_overlap(inner, most_vertices)
-        bound = bound if epsilon == 0 else least_overlap(outer, most_vertices)[1]
-        if best is not None:
-            shares[own.start + usable[best.units]] = floor + inner.room * best.shares
-            fixed = float(overlaps(weights[own], floor).sum())
-            jsd[row] = max(LARGEST - (fixed + best.cost) / 2, 0.0)
-            upper[row] = max(min(LARGEST - (fixed + bound) / 2, LARGEST), jsd[row])
+        polytopes = _polytopes(weights[own], polarity[own], outputs[row], usable, epsilon, floor)
+        found = [least_overlap(one, most_vertices) for one in (polytopes[:1] if epsilon == 0 else polytopes)]
+        most = LARGEST - float(overlaps(weights[own], floor).sum()) / 2
+        bound = found[-1][1]
+        if bound < np.inf:
+            upper[row] = min(most - bound / 2, LARGEST)
+        for best, _ in found:
+            if best is None or max(most - best.cost / 2, 0.0) <= jsd[row]:
+                continue
+            other = np.full(own.stop - own.start, floor)
+            other[usable[best.units]] += polytopes[0].room * best.shares
+            if epsilon == 0 or _moved(outputs[row], polarity[own], other - weights[own]) <= epsilon:
+                shares[own], jsd[row] = other, max(most - best.cost / 2, 0.0)
+        upper[row] = np.fmax(upper[row], jsd[row])
     return jsd, upper
+
+
+def _moved(
+    outputs: Float[np.ndarray, " classes"], polarity: Float[np.ndarray, "units classes"], change: PerUnit
+) -> float:
+    """How far the output moves if the weights change by so much."""
+    return float(np.abs(softmax(outputs + change @ polarity) - softmax(outputs)).sum()) / 2
 
 
 def _polytopes(

@@ -4,6 +4,7 @@ Both change the weights of a trace and leave its polarity scores as they are. Th
 it looks for by gradient, `heedful.analysis.adversary` finds exactly.
 """
 
+from numbers import Integral
 from typing import no_type_check
 
 import numpy as np
@@ -46,8 +47,10 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> pd.Dat
     >>> heedful.permutation_test(trace)[["largest_weight", "tvd_median"]].round(3).to_dict("list")
     {'largest_weight': [0.5, 1.0], 'tvd_median': [0.0, 0.0]}
     """
-    if shuffles < 1:
-        raise InputError(f"shuffles is how often weights are dealt out anew, 1 or more; got {shuffles}.")
+    if not (isinstance(shuffles, Integral) and shuffles >= 1):
+        raise InputError(f"shuffles is how often weights are dealt out anew, 1 or more; got {shuffles!r}.")
+    if not isinstance(seed, Integral):
+        raise InputError(f"seed is a whole number; got {seed!r}.")
     moved, flips = np.empty((len(trace), shuffles)), np.empty(len(trace))
     offsets, weights, polarity = arrays(trace.offsets, trace.attention_weights, trace.polarity_scores)
     outputs = arrays(trace.bias, logits(trace).softmax(1), decisions(trace))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -30,7 +31,14 @@ NOTHING = 1e-11
 UNMET = 1e-9
 """Equations of size one that miss by more are not met."""
 
+ROUNDING = 1e-12
+"""What rounding may do to a row of size one, before it is divided by what is left to share."""
+
 MOST_STEPS = 200
+
+Unsolved = Literal["empty", "unsolved"]
+INFEASIBLE = 2
+"""What scipy calls a program without solutions."""
 
 
 def overlaps(alpha: Float[np.ndarray, "..."], beta: Float[np.ndarray, "..."] | float) -> Float[np.ndarray, "..."]:
@@ -63,13 +71,17 @@ class Polytope:
 
     @cached_property
     def largest(self) -> PerUnit:
-        """u_i: no share of unit i beyond it can be made up for by the unit at the other end, in any row."""
+        """u_i: no share of unit i beyond it can be made up for by the unit at the other end, in any row.
+
+        Of rows of size one. Rounding takes no share away: where all units say the same, each may have everything.
+        """
         most, least = self.differences.max(1, keepdims=True), self.differences.min(1, keepdims=True)
+        low, high = self.low[:, None] - ROUNDING / self.room, self.high[:, None] + ROUNDING / self.room
         with np.errstate(divide="ignore", invalid="ignore"):
-            above = (self.high[:, None] - least) / (self.differences - least)
-            below = (most - self.low[:, None]) / (most - self.differences)
-        above = np.where(self.differences > self.high[:, None], above, 1.0)
-        below = np.where(self.differences < self.low[:, None], below, 1.0)
+            above = (high - least) / (self.differences - least)
+            below = (most - low) / (most - self.differences)
+        above = np.where(self.differences > high, above, 1.0)
+        below = np.where(self.differences < low, below, 1.0)
         largest: PerUnit = np.clip(np.minimum(above, below).min(0, initial=1.0), 0.0, 1.0)
         return largest
 
@@ -92,13 +104,15 @@ class Vertex:
 
 
 def least_overlap(polytope: Polytope, most_vertices: int) -> tuple[Vertex | None, float]:
-    """The best vertex found, None where there is none, and a cost that none is below."""
+    """The best vertex found, None where none was, and a cost that none is below: infinite where there is none."""
     polytope = polytope.scaled()
     if (polytope.low == polytope.high).all():
         equations = Equations.of(polytope, polytope.low)
-        if comb(polytope.weights.size, equations.rank) <= most_vertices:
-            best = equations.all_vertices() if equations.solvable else None
-            return best, -np.inf if best is None else best.cost
+        if not equations.solvable:
+            return None, np.inf
+        few = comb(polytope.weights.size, equations.rank) <= most_vertices
+        if few and (best := equations.all_vertices()) is not None:
+            return best, best.cost
     return _bounded(polytope)
 
 
@@ -200,10 +214,13 @@ def _bounded(polytope: Polytope) -> tuple[Vertex | None, float]:
     units = np.arange(len(reach))
     chords = polytope.cost(reach, units) / np.maximum(reach, NOTHING)
     even = polytope.cost(np.full(len(reach), 1 / rank), units)
-    solved = [_solved(polytope, costs, reach) for costs in (chords, even, polytope.weights)]
-    found = [vertex for one in solved if one is not None and (vertex := _vertex(polytope, one)) is not None]
+    first = _solved(polytope, chords, reach)
+    if first == "empty":
+        return None, np.inf
+    solved = [first, *(_solved(polytope, costs, reach) for costs in (even, polytope.weights))]
+    found = [vertex for one in solved if isinstance(one, Solution) and (vertex := _vertex(polytope, one)) is not None]
     best = min(found, key=lambda vertex: vertex.cost, default=None)
-    bound = -np.inf if solved[0] is None else _proven(polytope, chords, reach, solved[0].prices)
+    bound = _proven(polytope, chords, reach, first.prices) if isinstance(first, Solution) else -np.inf
     return best, bound if best is None else min(bound, best.cost)
 
 
@@ -216,8 +233,8 @@ class Solution:
     prices: Float[np.ndarray, " rank"]
 
 
-def _solved(polytope: Polytope, costs: PerUnit, reach: PerUnit) -> Solution | None:
-    """The shares γ of least cost, each at most its reach: Σ γ = 1, low ≤ v = D γ ≤ high. None where there are none."""
+def _solved(polytope: Polytope, costs: PerUnit, reach: PerUnit) -> Solution | Unsolved:
+    """The shares γ of least cost, each at most its reach: Σ γ = 1, low ≤ v = D γ ≤ high; "empty" if there are none."""
     size, rows = polytope.weights.size, len(polytope.low)
     top = np.concatenate([np.ones(size), np.zeros(rows)])
     ends = [(0.0, float(most)) for most in reach] + list(zip(polytope.low, polytope.high, strict=True))
@@ -229,7 +246,7 @@ def _solved(polytope: Polytope, costs: PerUnit, reach: PerUnit) -> Solution | No
         method="highs",
     )
     if solved.status != 0 or solved.x is None:
-        return None
+        return "empty" if solved.status == INFEASIBLE else "unsolved"
     return Solution(shares=solved.x[:size], values=solved.x[size:], prices=solved.eqlin.marginals)
 
 

@@ -1,5 +1,6 @@
 """One text on the terminal, in colour by attention and use, or losing its units; of a long one what matters."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 
@@ -175,7 +176,8 @@ def _print_attack(screen: Console, attacked: AttackedText) -> None:
     if after is None:
         kind = attacked.kind
         needed = ": the output needs the units that are left out" if kind.without_top and not kind.floor else ""
-        screen.print(Text(f"there are no such weights{needed}"))
+        open_ = not math.isnan(found["jsd_upper"])
+        screen.print(Text("none were found, and none are ruled out" if open_ else f"there are no such weights{needed}"))
     else:
         most = "" if found["exact"] else f", at most {found['jsd_upper']:.3f}"
         screen.print(Text(f"JSD {found['jsd']:.3f} nats{most}, of log 2 = {LARGEST:.3f} at most"))

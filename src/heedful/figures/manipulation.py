@@ -30,7 +30,10 @@ FEWEST = 5
 """So many instances make a violin; fewer are points."""
 
 FEW_LINES = 60
-"""So many lines beside each other are told apart when they are thick."""
+"""So many lines beside each other are told apart, and their words can be read below them."""
+
+UNBOUNDED = {"low": "v", "high": "^"}
+"""Triangles at the edge of words without a bound."""
 
 MEASURES: Mapping[str, str] = {"gradient": style.SKY, "leave_one_out": style.VERMILION}
 NAMES: Mapping[str, str] = {"gradient": "gradient", "leave_one_out": "leave one out"}
@@ -181,31 +184,84 @@ def run_points(runs: pd.DataFrame, grid: Grid, x: Axis, y: Axis, *, hollow: Axis
 def determined_scores(determined: pd.DataFrame, grid: Grid) -> Canvas:
     """Between which values the attention score of each word may lie with the outputs as they are; dots are its own.
 
-    Lines without a bound run to the edge. Words have a group and a polarity score.
+    Words stand side by side, by group and then by their own score, with their names where they are few. A triangle at
+    an edge is a word without a bound; where words are few its line runs there too, of many only the ends that there are
+    are joined.
     """
     shown = in_grid(determined, grid).dropna(subset=["attention"])
-    groups = [*(["none"] if (shown["group"] == "none").any() else []), *shown_groups(shown)]
+    groups = [*shown_groups(shown), *(["none"] if (shown["group"] == "none").any() else [])]
     looks = style.group_looks(groups)
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
-        bottom, top = _edges(rows)
-        low, high = (rows[end].fillna(rows["attention"]).clip(bottom, top) for end in ("low", "high"))
-        crowd = min(1.0, FEW_LINES / len(rows))  # many lines are thin and pale, so that the dots are seen
-        for group in groups:
-            some, look = rows["group"] == group, looks[group]
-            width, alpha = 0.3 + 1.2 * crowd, 0.25 + 0.35 * crowd
-            axis.vlines(
-                rows["polarity"][some], low[some], high[some], color=look.colour, alpha=alpha, linewidth=width, zorder=1
-            )
-            style.scatter(axis, rows["polarity"][some], rows["attention"][some], look, alpha=1.0, size=4 + 6 * crowd)
-        axis.set(ylim=(bottom, top))
-        axis.margins(x=0.1)
-        name_ends(axis, rows, "polarity")
+        few, (bottom, top) = len(rows) <= FEW_LINES, _edges(rows)
+        placed = _side_by_side(rows, groups, few=few)
+        for group, part in placed.groupby("group", sort=False):
+            _draw_ranges(axis, part, looks[str(group)].colour, {"low": bottom, "high": top}, few=few)
+        axis.set(ylim=(bottom, top), xlim=(-1, placed["place"].max() + 1))
+        axis.grid(visible=False, axis="x")
+        _name_places(axis, placed, groups, few=few)
         below, above = (int(np.isinf(numbers(rows[end])).sum()) for end in ("low", "high"))
         style.remark(axis, f"{len(rows):,} words; without a lower bound {below:,}, without an upper one {above:,}")
 
-    panel = Panel(draw=draw, x="polarity score", y="attention score", height=3.6)
-    return style.legend_below(draw_rows(shown, grid, panel, width=5.0), _handles(groups, looks))
+    crowded = len(grid.datasets) == 1 and len(shown) > FEW_LINES * len(grid.models)
+    panel = Panel(draw=draw, x="words, by group and by their own score", y="attention score", height=4.0)
+    canvas = draw_rows(shown, grid, panel, width=9.0 if crowded else 6.0)
+    marks = {"o": "the model's own score", "v": "no lower bound", "^": "no upper bound"}
+    handles = [
+        *(
+            Line2D([], [], color=style.BLACK, marker=mark, markersize=5, linestyle="", label=marks[mark])
+            for mark in marks
+        ),
+        *(Line2D([], [], color=looks[group].colour, linewidth=3, label=style.brief(group)) for group in groups),
+    ]
+    return style.legend_below(canvas, handles, most=6 if crowded else 3)
+
+
+def _draw_ranges(axis: Axes, rows: pd.DataFrame, colour: str, edges: Mapping[str, float], *, few: bool) -> None:
+    """From the lowest to the highest score of each word of a group; what is not proved ends at its own."""
+    place, own = rows["place"], rows["attention"]
+    ends = []
+    for end, edge in edges.items():
+        unbounded = np.isinf(numbers(rows[end]))
+        ends.append(rows[end].fillna(own).mask(unbounded, edge if few else own))
+        marker = UNBOUNDED[end]
+        axis.plot(
+            place[unbounded], np.full(unbounded.sum(), edge), marker, color=colour, markersize=6 if few else 2.5,
+            markeredgewidth=0, clip_on=False,
+        )  # fmt: skip
+    axis.vlines(place, *ends, color=colour, alpha=0.6 if few else 0.8, linewidth=2.0 if few else 0.7, zorder=1)
+    axis.scatter(place, own, s=16 if few else 2.5, color=style.BLACK, linewidths=0, zorder=3, rasterized=True)
+
+
+def _side_by_side(rows: pd.DataFrame, groups: Sequence[str], *, few: bool) -> pd.DataFrame:
+    """The words in order, each with its place; between groups there is room."""
+    ranks = rows["group"].map({group: rank for rank, group in enumerate(groups)})
+    order = rows.assign(rank=ranks).sort_values(["rank", "attention"], kind="stable").reset_index(drop=True)
+    turns = (order["rank"] != order["rank"].shift()).cumsum() - 1
+    return order.assign(place=order.index + turns * (1 if few else len(rows) // 25))
+
+
+def _name_places(axis: Axes, placed: pd.DataFrame, groups: Sequence[str], *, few: bool) -> None:
+    """Few words by their names; of many each group that has room, with how many there are, and its word on top."""
+    if few:
+        axis.set_xticks(placed["place"], [style.brief(str(name), 14) for name in placed["token"]], rotation=90)
+        axis.tick_params(axis="x", labelsize=8 if len(placed) <= FEW_LINES / 2 else 6)
+        return
+    parts = [placed[placed["group"] == group] for group in groups]
+    axis.set_xticks(
+        [part["place"].mean() for part in parts],
+        [_sized(group, part) for group, part in zip(groups, parts, strict=True)],
+    )
+    for part in parts:
+        last = part.iloc[-1]
+        axis.annotate(
+            style.brief(str(last["token"]), 14), (last["place"], last["attention"]), xytext=(4, 0),
+            textcoords="offset points", fontsize=8, va="center", color=style.BLACK, zorder=4,
+        )  # fmt: skip
+
+
+def _sized(group: str, rows: pd.DataFrame) -> str:
+    return f"{style.brief(group, 12)}\n{len(rows):,}\n{np.isinf(numbers(rows['low'])).mean():.0%} ▼"
 
 
 def _edges(rows: pd.DataFrame) -> tuple[float, float]:

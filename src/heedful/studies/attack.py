@@ -226,11 +226,14 @@ def _attack_words(adversary: pd.DataFrame, kinds: Mapping[str, Kind], classes: i
     found = adversary[adversary["kind"] == name]
     if found.empty:
         return f"No test text has two {unit} or more: there is no other attention."
-    there = found["jsd"].dropna()
-    if there.empty:
+    there, possible = found["jsd"].dropna(), int(found["jsd_upper"].notna().sum())
+    if not possible:
         return f"No text has other weights ({kind.words})."
-    missing = len(found) - len(there)
+    if there.empty:
+        return f"No other weights were found ({kind.words}); for {counted(possible, 'text')} none are ruled out."
+    missing, unknown = len(found) - possible, possible - len(there)
     none = f" For {counted(missing, 'text')} there are none." if missing else ""
+    none += f" For {counted(unknown, 'text')} none were found, and none are ruled out." if unknown else ""
     few = f", and take {classes} {unit} of a text at most" if kind == KINDS[SAME] else ""
     return (
         f"Other weights ({kind.words}) lie as far as {there.median():.2f} nats from a text's own (JSD, the median over "

@@ -84,7 +84,8 @@ VOCABULARY = Figure(
     name="determined",
     title="Between which values attention scores may lie",
     caption="Every line is a word: the attention scores that it could have while no output of a training text moves by "
-    "more than .05, by what the word pushes. Dots are the model's own scores; lines to the edge have no bound.",
+    "more than .05. Words stand by group and then by their own score, the dot; a triangle at an edge is a word without "
+    "a bound there. Of many words lines join only the ends that there are.",
     needs=("determined",),
     draw=lambda tables: determined_scores(
         tables["determined"].assign(model=HERE, dataset=""), Grid(models=(HERE,), datasets={"": "training texts"})

@@ -70,8 +70,8 @@ FIGURES = (
             rows[rows["within"] == rows["within"].max()].assign(attention=rows["score"]), grid
         ),
         "For words drawn among those that occur ten times or more: between which values the attention score may lie "
-        "while no output of a training text moves by more than .05, by what the word pushes. Dots are the model's own "
-        "scores, lines to the edge have no bound.",
-        "Whether words that push much are held in place, and those that push little may have any score.",
+        "while no output of a training text moves by more than .05. Words stand by group and then by the model's own "
+        "score, the dot; a triangle at an edge is a word without a bound there.",
+        "Whether words of a class are held in place, and those of none may have any score.",
     ),
 )
