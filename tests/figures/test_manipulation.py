@@ -1,6 +1,7 @@
 """Pictures of shuffled, replaced and attacked attention show the numbers of hand-made tables."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ def test_curves_run_from_little_change_of_the_output_to_much_and_single_points_s
     ]  # fmt: skip
 
 
-def determined(**columns: list[object]) -> pd.DataFrame:
+def determined(**columns: Sequence[object]) -> pd.DataFrame:
     return pd.DataFrame({**ONE, "polarity": 0.0, **columns})
 
 

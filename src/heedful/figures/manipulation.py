@@ -220,16 +220,17 @@ def determined_scores(determined: pd.DataFrame, grid: Grid) -> Canvas:
 def _draw_ranges(axis: Axes, rows: pd.DataFrame, colour: str, edges: Mapping[str, float], *, few: bool) -> None:
     """From the lowest to the highest score of each word of a group; what is not proved ends at its own."""
     place, own = rows["place"], rows["attention"]
-    ends = []
+    ends: dict[str, pd.Series[float]] = {}
     for end, edge in edges.items():
         unbounded = np.isinf(numbers(rows[end]))
-        ends.append(rows[end].fillna(own).mask(unbounded, edge if few else own))
+        ends[end] = rows[end].fillna(own).mask(unbounded, edge if few else own)
         marker = UNBOUNDED[end]
         axis.plot(
             place[unbounded], np.full(unbounded.sum(), edge), marker, color=colour, markersize=6 if few else 2.5,
             markeredgewidth=0, clip_on=False,
         )  # fmt: skip
-    axis.vlines(place, *ends, color=colour, alpha=0.6 if few else 0.8, linewidth=2.0 if few else 0.7, zorder=1)
+    low, high = ends.values()
+    axis.vlines(place, low, high, color=colour, alpha=0.6 if few else 0.8, linewidth=2.0 if few else 0.7, zorder=1)
     axis.scatter(place, own, s=16 if few else 2.5, color=style.BLACK, linewidths=0, zorder=3, rasterized=True)
 
 
