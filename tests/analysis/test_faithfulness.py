@@ -128,7 +128,7 @@ def test_what_is_missing_is_said_and_not_measured() -> None:
     assert table["count"].tolist() == [0] * 5 + [1]
     assert table["remark"].tolist()[:3] == [
         "not measured: give rationales=, the units that people marked",
-        "not measured: give again=, a function that explains under noise",
+        "not measured: give again=, a function that explains under noise (heedful.explainers.noise)",
         "not measured: give two explanations or more",
     ]
     assert "auprc" not in faithfulness(game, one).table["metric"].tolist()
