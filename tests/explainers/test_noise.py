@@ -109,5 +109,5 @@ def test_where_there_is_no_noise_it_is_said() -> None:
         under_noise(finds, "leave_one_out")
     found = compare(finds, by=["leave_one_out", "random"], metrics=["sensitivity"], how=DELETE)
     assert set(found.measured.table["remark"]) == {NOT_GIVEN}
-    with pytest.raises(InputError, match="radius is a share of a vector's length, between 0 and 1; got 2.0"):
+    with pytest.raises(InputError, match=r"radius is a share of a vector's length, between 0 and 1; got 2\.0"):
         under_noise(reading_of("bert"), radius=2.0)

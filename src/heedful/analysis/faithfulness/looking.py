@@ -55,8 +55,8 @@ SENSITIVITY = Metric(
     low=0,
     high=None,
     inflates="A constant explanation has none. A larger noise gives larger values.",
-    elsewhere="Captum and Quantus add the same noise to every number of the input. `heedful.explainers.noise` moves the "
-    "vector of each token by 5 % of its length, and no word becomes another; `again` may explain under any other noise.",
+    elsewhere="Captum and Quantus add noise of one size to every number of the input. `heedful.explainers.noise` moves "
+    "the vector of each token by 5 % of its length, and no word becomes another; `again` may explain under other noise.",
     signs=SIZE,
     example=("1/sqrt(5)", "sqrt(2)/6"),
     value=_sensitivity,
