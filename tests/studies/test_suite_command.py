@@ -17,7 +17,7 @@ from heedful.analysis.faithfulness.suite import Faithfulness
 from heedful.eraser_files import write_eraser
 from heedful.errors import DataError, InputError
 from heedful.explainers import explain
-from heedful.explanation_files import write_explanations
+from heedful.explanation_files import read_explanations, write_explanations
 from heedful.models.classifier import Classifier
 from heedful.studies.compare import BESIDE, choose, chosen_explainers, compare, in_intervals
 from heedful.studies.faithfulness import Wanted, marked_world, measure_subject, measure_trace, watch_metrics
@@ -64,6 +64,21 @@ def test_the_suite_is_printed_and_saved_with_plausibility(call: Call, folder: Pa
     assert {path.suffix for path in (tmp_path / "out").glob("faithfulness.*")} == {".csv", ".parquet", ".tex"}
     assert (tmp_path / "out" / "explanations-by-metrics.svg").is_file()
     assert "explaining" in done.err
+
+
+def test_what_was_explained_is_saved_and_can_be_measured_again(call: Call, folder: Path, tmp_path: Path) -> None:
+    data = films(tmp_path / "films.csv")
+    done = call("faithfulness", data, "--model", folder, *QUICK, "--out", tmp_path / "out", "--json")
+    kept = read_explanations(tmp_path / "out" / "explained-texts.parquet")
+    assert [one.method for one in kept] == ["attention", "leave_one_out", "random"]
+    rows = pd.read_csv(tmp_path / "out" / "explained-texts.csv")
+    assert len(rows) == 3 * 8 * 3  # explanations, texts, words
+    files = ("--explanations", tmp_path / "out" / "explained-texts.parquet")
+    again = call("faithfulness", data, "--model", folder, *files, "--by", "shapley", "--metrics", "aopc", "--json")
+    values = [pd.DataFrame(one.json["tables"]["faithfulness"]).set_index(["metric", "method"]) for one in (done, again)]
+    first, second = (one["value"]["aopc"] for one in values)
+    assert second[first.index].tolist() == first.tolist()
+    assert "shapley" in second
 
 
 def test_the_payload_is_json(call: Call, folder: Path, tmp_path: Path) -> None:

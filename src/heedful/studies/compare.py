@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from heedful.claims.removal import better_by
 from heedful.errors import InputError, UnknownName
 from heedful.explainers import EXPLAINERS, explain_all, find_explainer, possible
 from heedful.explainers.noise import no_noise, under_noise
+from heedful.explanation_files import write_explanations
 from heedful.explanations import Explanation
 from heedful.figures.faithfulness import metric_grid
 from heedful.figures.picture import Figure, Picture
@@ -103,6 +105,11 @@ class Compared:
     choice: Choice | None
     """None where nothing can be chosen."""
     why_none: str = "Nothing is chosen: that takes AOPC, and two explanations of which one is attention or chance."
+
+    def save_texts(self, folder: Path) -> None:
+        """Every explanation of every text: to be read again (`--explanations`), and with a row for each unit."""
+        for ending in ("parquet", "csv"):
+            write_explanations(folder / f"explained-texts.{ending}", self.explanations)
 
     def explanation(self, method: str) -> Explanation | None:
         return next((one for one in self.explanations if one.method == method), None)

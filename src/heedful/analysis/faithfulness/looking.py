@@ -56,7 +56,7 @@ SENSITIVITY = Metric(
     high=None,
     inflates="A constant explanation has none. A larger noise gives larger values.",
     elsewhere="Captum and Quantus add noise of one size to every number of the input. `heedful.explainers.noise` moves "
-    "the vector of each token by 5 % of its length, and no word becomes another; `again` may explain under other noise.",
+    "the vector of each token by 5 % of its length, and no word becomes another; any other `again` has its own noise.",
     signs=SIZE,
     example=("1/sqrt(5)", "sqrt(2)/6"),
     value=_sensitivity,
