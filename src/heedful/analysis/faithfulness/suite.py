@@ -311,7 +311,7 @@ def _check_classes(explanation: Explanation, asked: Asked) -> None:
         raise InputError(f"'{name}' knows {len(own)} classes, the reading {len(known)}.")
     if own != known and set(own) == set(known):
         raise InputError(
-            f"'{name}' has the classes {listed(own)}, the reading {listed(known)}: give both in one order."
+            f"'{name}' has the classes {listed(own)}, the reading {listed(known)}: give one order."
         )
     targets = explanation.targets
     if len(targets) != len(asked.units) or not bool(((targets >= 0) & (targets < len(known))).all()):
