@@ -310,9 +310,7 @@ def _check_classes(explanation: Explanation, asked: Asked) -> None:
     if len(own) != len(known):
         raise InputError(f"'{name}' knows {len(own)} classes, the reading {len(known)}.")
     if own != known and set(own) == set(known):
-        raise InputError(
-            f"'{name}' has the classes {listed(own)}, the reading {listed(known)}: give one order."
-        )
+        raise InputError(f"'{name}' has the classes {listed(own)}, the reading {listed(known)}: give one order.")
     targets = explanation.targets
     if len(targets) != len(asked.units) or not bool(((targets >= 0) & (targets < len(known))).all()):
         raise InputError(f"'{name}' must have a class from 0 to {len(known) - 1} as target of each of its texts.")
