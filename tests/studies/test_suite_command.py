@@ -255,9 +255,7 @@ def test_a_planted_corpus_of_ones_own_watches_the_metrics() -> None:
     wanted = Wanted(metrics=["aopc", "gini"], by=["leave_one_out", "random"], texts=240)
     page = watch_on(finds, marked, wanted, name="mine")
     assert page.headline == "1 metric may be trusted here: aopc."
-    assert page.notices == [
-        "Of 240 texts 200 are used: in the others <lambda> decides the same without the marked words."
-    ]
+    assert page.notices == ["200 of 240 texts count: in the others finds decides the same without the marked words."]
     found = page.tables()["explainers"].set_index("explainer")["τ with the truth"]
     assert found["leave_one_out"] == pytest.approx(1.0)
 
