@@ -38,6 +38,9 @@ def test_pairs_are_tokens_with_scores() -> None:
     assert found.scores.tolist() == [1, 2, 3, 4, 1, 2]
     assert (found.targets.tolist(), found.method, found.class_names) == ([0, 1], "lig", ("no", "yes"))
     assert fold(found, word_units(TEXTS)).scores.tolist() == [1, 5, 4, 1, 2]
+    numbers = (torch.tensor([0, 1]), np.array([0, 1]), [np.int64(0), "yes"])
+    for targets in numbers:  # such as the decisions of a reading
+        assert from_pairs(pairs, targets=targets, class_names=CLASSES, method="lig").targets.tolist() == [0, 1]
     without = from_pairs(pairs, targets=0, class_names=CLASSES, method="lig")
     assert without.shown == [*TOKENS[0], *TOKENS[1]]
     assert fold(without, word_units(TEXTS)).scores.tolist() == [1, 5, 4, 1, 2]
@@ -219,15 +222,19 @@ def test_objects_of_inseq_are_read_and_tokens_after_the_step_left_out() -> None:
         (lambda: from_pairs([[("a", 1.0)]], targets=2, class_names=CLASSES, method="me"), r"its number; got 2"),
         (lambda: from_pairs([[("a", 1.0)]], targets="maybe", class_names=CLASSES, method="me"), r"got 'maybe'"),
         (
+            lambda: from_pairs([[("a", 1.0)]], targets=[0, 1], class_names=CLASSES, method="me"),
+            r"There are 2 targets for 1 text; give one class, or one for each",
+        ),
+        (
             lambda: from_pairs([[("a", 1.0)]], targets=0, class_names=CLASSES, method="me", texts=[]),
-            r"0 texts are given",
+            r"me explains 1 text; 0 are given",
         ),
         (
             lambda: from_pairs([[("a", 1.0)]], targets=0, class_names=CLASSES, method="me", texts=["b"]),
             r"Text 0: Piece 0 .*'a', does not stand",
         ),
         (lambda: from_captum(torch.ones(1, 2)), r"need the tokens of each text"),
-        (lambda: from_captum(torch.ones(1, 2), [["a"], ["b"]]), r"are of 1 texts, the tokens of 2"),
+        (lambda: from_captum(torch.ones(1, 2), [["a"], ["b"]]), r"are of 1 text, the tokens of 2"),
         (lambda: from_captum(torch.ones(1, 2), [["a", "b", "c"]]), r"Text 0 has 3 tokens; .* got 2"),
         (lambda: from_captum(torch.ones(1, 2), [["a", "b"]], class_names=CLASSES), r"give targets"),
         (lambda: from_captum(torch.ones(1, 2), [["a", "b"]], targets=0), r"give class_names"),

@@ -9,17 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
+from torch import Tensor
 
 from heedful.explanations import Explanation, ExplanationError
 from heedful.folding import Spans, spans_of
-from heedful.notebook import listed, short
+from heedful.notebook import counted, listed, short
 from heedful.traces import floats
 
-Targets = int | str | Sequence[int | str] | NDArray[Any] | None
+Class = int | str | np.integer[Any]
+Targets = Class | Sequence[Class] | NDArray[Any] | Int[Tensor, " instances"] | None
 """What is explained: a class for all texts or one for each, by number or by name."""
 
 PIECE_MARKS = ("##", "▁", "Ġ")
@@ -70,7 +72,9 @@ def from_captum(
         targets = [_class(record.attr_class) for record in records] if targets is None else targets
         found = [record.word_attributions for record in records]
     if len(found) != len(tokens):
-        raise ExplanationError(f"Captum's attributions are of {len(found)} texts, the tokens of {len(tokens)}.")
+        raise ExplanationError(
+            f"Captum's attributions are of {counted(len(found), 'text')}, the tokens of {len(tokens)}."
+        )
     scores = [_summed(row, len(own), number) for number, (row, own) in enumerate(zip(found, tokens, strict=True))]
     return _made(tokens, scores, targets, class_names, method=method, texts=texts)
 
@@ -262,7 +266,7 @@ def _made(
     if texts is None:
         return Explanation.of_lists(scores, units=tokens, **about)
     if len(texts) != len(tokens):
-        raise ExplanationError(f"{method} explains {len(tokens)} texts; {len(texts)} texts are given.")
+        raise ExplanationError(f"{method} explains {counted(len(tokens), 'text')}; {len(texts)} are given.")
     places = [_placed(own, text, number) for number, (own, text) in enumerate(zip(tokens, texts, strict=True))]
     kept = [[score for score, span in zip(*row, strict=True) if span] for row in zip(scores, places, strict=True)]
     return Explanation.of_lists(
@@ -281,7 +285,12 @@ def _numbers(targets: Targets, texts: int, names: Sequence[str]) -> list[int]:
     """The class of each text by its number."""
     if targets is None:
         raise ExplanationError("What is explained must be known: give targets, a class or one for each text.")
-    each = [targets] * texts if isinstance(targets, (str, int, np.integer)) else list(targets)
+    plain = targets.tolist() if isinstance(targets, (np.ndarray, np.integer, Tensor)) else targets
+    each = [plain] * texts if isinstance(plain, (str, int)) else list(plain)
+    if len(each) != texts:
+        raise ExplanationError(
+            f"There are {len(each)} targets for {counted(texts, 'text')}; give one class, or one for each."
+        )
     return [_number(one, names) for one in each]
 
 

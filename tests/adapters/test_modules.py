@@ -211,12 +211,12 @@ def test_a_module_that_is_random_is_refused() -> None:
     [
         (
             lambda numbers: numbers.sum(1),
-            r"must give logits \[texts, classes\], one row for each of 1 texts; got \[1\]",
+            r"must give logits \[texts, classes\], a row for each text, here 1; got \[1\]",
         ),
         (lambda numbers: (numbers, numbers), "got tuple"),
         (lambda numbers: torch.zeros(len(numbers), 2), r"expected 1 × 3, got 1 × 2"),
         (lambda numbers: torch.full((len(numbers), 3), torch.nan), "must be finite; it holds NaN"),
-        (lambda numbers: numbers[5], "failed on 1 texts of 3 pieces: IndexError"),
+        (lambda numbers: numbers[5], "failed on 1 text of 3 pieces: IndexError"),
     ],
 )
 def test_what_is_no_logits_is_refused_by_its_sentence(told: Any, sentence: str) -> None:

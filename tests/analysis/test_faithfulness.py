@@ -128,7 +128,7 @@ def test_what_is_missing_is_said_and_not_measured() -> None:
     assert table["count"].tolist() == [0] * 5 + [1]
     assert table["remark"].tolist()[:3] == [
         "not measured: give rationales=, the units that people marked",
-        "not measured: give again=, a function that explains under noise",
+        "not measured: give again=, a function that explains under noise (heedful.explainers.noise)",
         "not measured: give two explanations or more",
     ]
     assert "auprc" not in faithfulness(game, one).table["metric"].tolist()
@@ -268,6 +268,8 @@ def test_explanations_of_other_units_are_refused() -> None:
         ([], "nothing to measure"),
         ([own, own], "two have the same"),
         (replace(own, class_names=("a", "b", "c")), "knows 3 classes, the reading 2"),
+        (replace(own, class_names=("yes", "no")), "'me' has the classes yes, no, the reading no, yes: give one"),
+        (replace(own, texts=["a good fine film"]), "text 0 is 'a good fine film', not 'a good dull film'"),
         (replace(own, targets=torch.tensor([2])), "a class from 0 to 1"),
         (replace(own, offsets=torch.tensor([0, 2, 4])), "explains 2 texts, the reading has 1"),
     ):

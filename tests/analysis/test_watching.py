@@ -65,7 +65,10 @@ def test_ones_own_planted_corpus() -> None:
     expected = sum(0.5 if _same_order(scores) else 1.0 for scores in moved) / 40
     assert aopc["diagnosticity"] == pytest.approx(expected)
     assert table["texts"].tolist() == [1] * 4
+    assert aopc["ties"] == pytest.approx(sum(map(_same_order, moved)) / 40)
     assert table["verdict"].tolist()[0] == DISTRUST  # one text shows nothing
+    with pytest.raises(InputError, match="texts and permutations must be 1 or more; got 200 and 0"):
+        diagnosticity({"mine": world}, ["aopc"], permutations=0)
     with pytest.raises(InputError, match="true importances of 'mine' must be of the units of its reading"):
         diagnosticity({"mine": World(reading=game, truth=plant("or", texts=3).truth)})
 

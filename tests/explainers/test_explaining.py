@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -108,7 +109,8 @@ def test_what_cannot_be_had_is_said_before_anything_is_paid_for() -> None:
 
 def test_classes_are_named_or_numbered_for_all_texts_or_each() -> None:
     reading = a_reading()
-    given: list[Any] = ["1", 1, ["1", "1", 1], torch.tensor([1, 1, 1])]
+    given: list[Any] = ["1", 1, ["1", "1", 1], torch.tensor([1, 1, 1]), np.int64(1), np.array([1, 1, 1])]
+    given.append([np.int64(1), "1", 1])
     assert all(heedful.explain(reading, by="random", targets=one).targets.tolist() == [1, 1, 1] for one in given)
     usual = heedful.explain(heedful.subject(say), TEXTS, by="random")
     assert torch.equal(usual.targets, reading.decisions)

@@ -5,20 +5,17 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from heedful.sweep import engines
-from heedful.sweep.engines import Ended, Event, Job, Outcome, Started, perform
+from heedful.sweep.engines import Ended, Event, Job, LocalEngine, Outcome, Started, perform
 
 
-class Here:
+class Here(LocalEngine):
     """Does jobs in this process: workers take seconds to begin, and tests of sweeps hold that results are the same."""
 
-    workers = 1
-
-    def __init__(self, *_asked: object) -> None: ...
+    def __init__(self, *_asked: object) -> None:
+        super().__init__(1)
 
     def __enter__(self) -> "Here":
         return self
-
-    def __exit__(self, *_error: object) -> None: ...
 
     def resize(self, workers: int) -> None: ...
 

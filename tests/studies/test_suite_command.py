@@ -17,10 +17,12 @@ from heedful.analysis.faithfulness.suite import Faithfulness
 from heedful.eraser_files import write_eraser
 from heedful.errors import DataError, InputError
 from heedful.explainers import explain
-from heedful.explanation_files import write_explanations
+from heedful.explanation_files import read_explanations, write_explanations
 from heedful.models.classifier import Classifier
 from heedful.studies.compare import BESIDE, choose, chosen_explainers, compare, in_intervals
-from heedful.studies.faithfulness import Wanted, marked_world, measure_subject, measure_trace, watch_metrics
+from heedful.studies.faithfulness import Wanted, measure_subject, measure_trace
+from heedful.studies.watching import marked_world, watch_on
+from heedful.subjects import DELETE
 from heedful.text.corpus import Corpus
 from tests.commands import Call, write_corpus
 from tests.tiny_transformers import made, tiny
@@ -64,6 +66,21 @@ def test_the_suite_is_printed_and_saved_with_plausibility(call: Call, folder: Pa
     assert {path.suffix for path in (tmp_path / "out").glob("faithfulness.*")} == {".csv", ".parquet", ".tex"}
     assert (tmp_path / "out" / "explanations-by-metrics.svg").is_file()
     assert "explaining" in done.err
+
+
+def test_what_was_explained_is_saved_and_can_be_measured_again(call: Call, folder: Path, tmp_path: Path) -> None:
+    data = films(tmp_path / "films.csv")
+    done = call("faithfulness", data, "--model", folder, *QUICK, "--out", tmp_path / "out", "--json")
+    kept = read_explanations(tmp_path / "out" / "explained-texts.parquet")
+    assert [one.method for one in kept] == ["attention", "leave_one_out", "random"]
+    rows = pd.read_csv(tmp_path / "out" / "explained-texts.csv")
+    assert len(rows) == 3 * 8 * 3  # explanations, texts, words
+    files = ("--explanations", tmp_path / "out" / "explained-texts.parquet")
+    again = call("faithfulness", data, "--model", folder, *files, "--by", "shapley", "--metrics", "aopc", "--json")
+    values = [pd.DataFrame(one.json["tables"]["faithfulness"]).set_index(["metric", "method"]) for one in (done, again)]
+    first, second = (one["value"]["aopc"] for one in values)
+    assert second[first.index].tolist() == first.tolist()
+    assert "shapley" in second
 
 
 def test_the_payload_is_json(call: Call, folder: Path, tmp_path: Path) -> None:
@@ -233,14 +250,28 @@ def test_metrics_are_watched_on_planted_worlds(call: Call) -> None:
 def test_a_planted_corpus_of_ones_own_watches_the_metrics() -> None:
     plain = [f"{a} {b} {c} {d}" for a in WORDS for b in WORDS for c in WORDS for d in WORDS]
     texts = [f"{plain[row]} superb {plain[-row]} {plain[row + 7]} {plain[row + 9]}" for row in range(200)]
-    finds = heedful.subject(lambda texts: [0.9 if "superb" in text else 0.2 for text in texts])
-    world = marked_world(finds, {text: ["superb"] for text in texts}, texts)
-    page = watch_metrics({"mine": world}, metrics=["aopc", "gini"], by=["leave_one_out", "random"])
+    finds = heedful.subject(lambda texts: [0.9 if "superb" in text else 0.2 for text in texts], name="finds")
+    marked = {text: ["superb"] for text in texts} | {plain[row]: ["good"] for row in range(40)}
+    wanted = Wanted(metrics=["aopc", "gini"], by=["leave_one_out", "random"], texts=240)
+    page = watch_on(finds, marked, wanted, name="mine")
     assert page.headline == "1 metric may be trusted here: aopc."
+    assert page.notices == ["200 of 240 texts count: in the others finds decides the same without the marked words."]
     found = page.tables()["explainers"].set_index("explainer")["τ with the truth"]
     assert found["leave_one_out"] == pytest.approx(1.0)
-    with pytest.raises(DataError, match="No word is marked"):
-        marked_world(finds, {}, texts[:3])
+
+
+def test_marks_that_nothing_rests_on_are_no_truth() -> None:
+    finds = heedful.subject(lambda texts: [0.9 if "superb" in text else 0.2 for text in texts], name="finds")
+    reading = finds.read(["a superb film", "a dull film"])
+    for marked, why in (
+        ({}, "No word is marked"),
+        ({"a dull film": ["dull"]}, "In none of 2 texts the decision of finds is another without the marked words"),
+    ):
+        with pytest.raises(DataError, match=why):
+            marked_world(finds, reading, marked, how=DELETE)
+    world, said = marked_world(finds, reading, {"a superb film": ["superb"], "a dull film": ["dull"]}, how=DELETE)
+    assert (world.truth.texts, world.truth.scores.tolist()) == (["a superb film"], [0, 1, 0])
+    assert said == ["1 of 2 texts count: in the others finds decides the same without the marked words."]
 
 
 def test_what_is_best_is_chosen_by_metrics_that_may_be_trusted() -> None:

@@ -138,7 +138,7 @@ class PieceSubject(Subject, ABC):
         if not isinstance(told, Tensor) or told.ndim != 2 or len(told) != len(numbers):
             shape = list(told.shape) if isinstance(told, Tensor) else type(told).__name__
             raise SubjectError(
-                f"{self.name} must give logits [texts, classes], one row for each of {len(numbers)} texts; got {shape}."
+                f"{self.name} must give logits [texts, classes], a row for each text, here {len(numbers)}; got {shape}."
                 " Take a model for the classification of whole texts."
             )
         return told.detach().cpu().double()

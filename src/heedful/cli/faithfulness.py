@@ -94,6 +94,8 @@ def faithfulness(
         raise typer.BadParameter("give --model, a folder, a run or a trace file; or --watch alone")
     with stages() as told:
         suite = _measured(settings, model, store, wanted, told, truncate=truncate, threads=threads)
+    if out is not None:
+        suite.compared.save_texts(out)
     _show(suite.page, {**suite.page.tables(), **suite.tables}, out, as_json)
 
 
@@ -117,32 +119,22 @@ def _watched(
     settings: "RunSettings", model: str | None, store: Path, wanted: "Wanted", told: "Watch", **how: Any
 ) -> "Page":
     from heedful.errors import DataError
-    from heedful.studies import faithfulness as study
-    from heedful.studies.models import drawn_rows, subject_of
+    from heedful.studies.models import subject_of
     from heedful.studies.rationales import IMPORTANT, read_marked
+    from heedful.studies.watching import watch_metrics, watch_on
 
-    worlds = None
-    if model is not None:
-        data = settings.data
-        marked = read_marked(data.source, IMPORTANT, text_column=data.text_column, encoding=data.encoding)
-        if marked is None:
-            raise DataError(
-                f"'{data.source}' must be a file with a column `important`: for each text a list of the words that "
-                "truly matter, or of spans [start, end) of them."
-            )
-        every = list(marked)
-        texts = [every[row] for row in drawn_rows(len(every), wanted.texts, wanted.seed).tolist()]
-        subject = subject_of(find_model(model, store, settings), **how)
-        worlds = {Path(data.source).name: study.marked_world(subject, marked, texts)}
-    return study.watch_metrics(
-        worlds,
-        metrics=wanted.metrics,
-        by=wanted.by,
-        how=wanted.how,
-        texts=wanted.texts,
-        seed=wanted.seed,
-        watch=told,
-    )
+    if model is None:
+        about = {name: getattr(wanted, name) for name in ("metrics", "by", "how", "texts", "seed")}
+        return watch_metrics(**about, watch=told)
+    data = settings.data
+    marked = read_marked(data.source, IMPORTANT, text_column=data.text_column, encoding=data.encoding)
+    if marked is None:
+        raise DataError(
+            f"'{data.source}' must be a file with a column `important`: for each text a list of the words that truly "
+            "matter, or of spans [start, end) of them."
+        )
+    subject = subject_of(find_model(model, store, settings), **how)
+    return watch_on(subject, marked, wanted, name=Path(data.source).name, watch=told)
 
 
 def _show(page: "Page", tables: "Mapping[str, pd.DataFrame]", out: Path | None, as_json: bool) -> None:

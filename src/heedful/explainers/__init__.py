@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.adapters.asking import THREADS
@@ -28,7 +29,8 @@ __all__ = ["EXPLAINERS", "Explainer", "Request", "Scored", "explain", "explain_a
 Watch = Callable[[int, int, str], None]
 """Is told how many of how many explanations are there, and which the last one is."""
 
-Targets = int | str | Sequence[int | str] | Int[Tensor, " instances"] | None
+Class = int | str | np.integer[Any]
+Targets = Class | Sequence[Class] | NDArray[Any] | Int[Tensor, " instances"] | None
 
 
 def explain(
@@ -163,16 +165,16 @@ def _targets(given: Targets, reading: Reading) -> Int[Tensor, " instances"]:
     texts, classes = len(reading.units), tuple(reading.class_names)
     if given is None:
         return reading.decisions.cpu()
-    listed = given.tolist() if isinstance(given, Tensor | np.ndarray) else given
-    every = [listed] * texts if isinstance(listed, int | str) else list(listed)
+    plain = given.tolist() if isinstance(given, Tensor | np.ndarray | np.integer) else given
+    every = [plain] * texts if isinstance(plain, int | str) else list(plain)
     if len(every) != texts:
         raise InputError(f"targets must be one class for all texts, or one for each of {texts:,}; got {len(every):,}.")
     return torch.tensor([_class(one, classes) for one in every])
 
 
-def _class(given: int | str, classes: tuple[str, ...]) -> int:
-    if given in classes:
-        return classes.index(str(given))
-    if isinstance(given, int) and 0 <= given < len(classes):
-        return given
+def _class(given: Class, classes: tuple[str, ...]) -> int:
+    if isinstance(given, str) and given in classes:
+        return classes.index(given)
+    if isinstance(given, int | np.integer) and 0 <= given < len(classes):
+        return int(given)
     raise UnknownName("class", given, classes)

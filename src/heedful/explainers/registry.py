@@ -15,6 +15,26 @@ EXPLAINERS: Mapping[str, Explainer] = {
 }
 
 
+def explainer_cards() -> str:
+    """All explainers as Markdown, for docs/explainers.md."""
+    return "\n".join(map(_card, EXPLAINERS.values()))
+
+
+def _card(one: Explainer) -> str:
+    own = ", ".join(f"`{option}`" for option in one.known_options)
+    in_name = f" (`{one.name}@{'.'.join(f'<{option}>' for option in one.at)}`)" if one.at else ""
+    rows = {
+        "formula": one.formula,
+        "source": one.source,
+        "signed": "yes" if one.signed else "no",
+        "needs": f"{one.needs}, captum" if one.extra and one.extra not in one.needs else one.needs,
+        "options": f"{own}{in_name}" if own else "none",
+    }
+    return "\n".join(
+        [f"### `{one.name}`", "", one.words, "", *(f"- **{name}**: {text}" for name, text in rows.items()), ""]
+    )
+
+
 def find_explainer(by: str | Explainer) -> Explainer:
     """The explainer of that name; `name@number` takes another layer, head, or number of samples or steps."""
     if isinstance(by, Explainer):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from heedful.analysis.faithfulness.cost import MOST_UNITS, Cost, cost_of_metrics, total
+from heedful.analysis.faithfulness.looking import NOISES, SENSITIVITY
 from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
 from heedful.analysis.faithfulness.suite import Faithfulness, faithfulness
 from heedful.analysis.faithfulness.watching import TRUSTED_METRICS
@@ -25,6 +27,8 @@ from heedful.claims import Verdict, judge
 from heedful.claims.removal import better_by
 from heedful.errors import InputError, UnknownName
 from heedful.explainers import EXPLAINERS, explain_all, find_explainer, possible
+from heedful.explainers.noise import no_noise, under_noise
+from heedful.explanation_files import write_explanations
 from heedful.explanations import Explanation
 from heedful.figures.faithfulness import metric_grid
 from heedful.figures.picture import Figure, Picture
@@ -101,6 +105,11 @@ class Compared:
     choice: Choice | None
     """None where nothing can be chosen."""
     why_none: str = "Nothing is chosen: that takes AOPC, and two explanations of which one is attention or chance."
+
+    def save_texts(self, folder: Path) -> None:
+        """Every explanation of every text: to be read again (`--explanations`), and with a row for each unit."""
+        for ending in ("parquet", "csv"):
+            write_explanations(folder / f"explained-texts.{ending}", self.explanations)
 
     def explanation(self, method: str) -> Explanation | None:
         return next((one for one in self.explanations if one.method == method), None)
@@ -252,25 +261,39 @@ def compare(
         raise InputError(
             f"'{min(both)}' is an explainer that is asked for and an explanation that is given: rename one."
         )
-    cost = cost_of(reading, names, metrics, len(given), how)
+    noisy = SENSITIVITY.name in (metrics or ()) and not no_noise(reading)
+    cost = cost_of(reading, names, metrics, len(given), how, again=NOISES if noisy else 0)
     total((cost, beside or Cost())).check("explain and to measure", reading.units.lengths, most)
     told.begin(f"explaining and measuring{f': {cost}' if cost.texts else ''}")
     explained = [*explain_all(reading, names, how=how, seed=seed, most=most, watch=told.told), *given]
     _refuse_other_classes(explained)
     told.begin("measuring")
-    measured = faithfulness(reading, explained, metrics, how=how, seed=seed, rationales=rationales, most=most)
+    again = {find_explainer(name).name: under_noise(reading, name, how=how, seed=seed) for name in names if noisy}
+    about = {"how": how, "seed": seed, "rationales": rationales, "most": most}
+    measured = faithfulness(reading, explained, metrics, again=again, **about)  # type: ignore[arg-type]
     return Compared(explanations=explained, measured=measured, left_out=left, choice=choose(measured, seed=seed))
 
 
-def cost_of(reading: Reading, names: Sequence[str], metrics: Sequence[str] | None, given: int, how: str | None) -> Cost:
-    """What the model reads at most for so many explanations and their metrics; a trace says it without reading."""
+def cost_of(
+    reading: Reading,
+    names: Sequence[str],
+    metrics: Sequence[str] | None,
+    given: int,
+    how: str | None,
+    *,
+    again: int = 0,
+) -> Cost:
+    """What the model reads at most for so many explanations and their metrics; a trace says it without reading.
+
+    again: how often everything is explained once more, under noise.
+    """
     if isinstance(reading, TraceReading) and how in (None, GONE_BY_ATTENTION):
         return Cost()
     chosen = (
         [find_metric(name) for name in metrics] if metrics else [one for one in METRICS.values() if not one.bounded]
     )
     explainers = total(find_explainer(name).cost(reading.units) for name in names)
-    return explainers + cost_of_metrics(chosen, len(names) + given, reading.units.lengths)
+    return explainers.times(1 + again) + cost_of_metrics(chosen, len(names) + given, reading.units.lengths)
 
 
 def _refuse_other_classes(explained: Sequence[Explanation]) -> None:

@@ -167,6 +167,7 @@ def _report(parts: Parts, folder: Path) -> ForeignAudit:
         "verdicts": verdict_table(parts.verdicts),
     }
     save_tables(tables, folder / "tables")
+    parts.compared.save_texts(folder / "tables")
     for picture in page.pictures():
         picture.save(folder / "figures")
     write_html(page, folder / "report.html")

@@ -54,9 +54,9 @@ SENSITIVITY = Metric(
     direction=LOWER,
     low=0,
     high=None,
-    inflates="A constant explanation has none. The noise is the caller's: a larger one gives larger values.",
-    elsewhere="Captum and Quantus add the noise to the input themselves; here `again` explains the same texts under "
-    "the noise of a number, and says what the noise is.",
+    inflates="A constant explanation has none. A larger noise gives larger values.",
+    elsewhere="Captum and Quantus add noise of one size to every number of the input. `heedful.explainers.noise` moves "
+    "the vector of each token by 5 % of its length, and no word becomes another; any other `again` has its own noise.",
     signs=SIZE,
     example=("1/sqrt(5)", "sqrt(2)/6"),
     value=_sensitivity,

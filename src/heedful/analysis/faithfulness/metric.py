@@ -25,7 +25,7 @@ MAGNITUDE = "Only the sizes of the scores count, not their signs."
 
 NEEDS = {
     "rationales": "give rationales=, the units that people marked",
-    "again": "give again=, a function that explains under noise",
+    "again": "give again=, a function that explains under noise (heedful.explainers.noise)",
     "others": "give two explanations or more",
     "seconds": "the explanation does not say what time it took",
     "passes": "the explanation does not say how many texts the model read for it",

@@ -24,7 +24,7 @@ from heedful.analysis.flips import TraceReading
 from heedful.analysis.statistics import LEVEL, RESAMPLES, means_over_instances
 from heedful.errors import InputError
 from heedful.explanations import Explanation
-from heedful.notebook import counted, listed, panel, table
+from heedful.notebook import counted, listed, panel, short, table
 from heedful.subjects import Reading, Subject
 from heedful.traces import Trace
 
@@ -285,7 +285,7 @@ def _reading(subject: Subject | Reading | Trace, explanations: Sequence[Explanat
 
 def _check(explanation: Explanation, asked: Asked) -> None:
     """Refuse an explanation that is not of the units and classes of the reading."""
-    name, units, classes = explanation.method, asked.units, asked.whole.shape[1]
+    name, units = explanation.method, asked.units
     if len(explanation) != len(units):
         raise InputError(f"'{name}' explains {counted(len(explanation), 'text')}, the reading has {len(units):,}.")
     wrong = (explanation.lengths != units.lengths).nonzero()
@@ -295,11 +295,25 @@ def _check(explanation: Explanation, asked: Asked) -> None:
             f"'{name}' must explain the units of the reading: text {row} has {int(explanation.lengths[row])} scores "
             f"and {int(units.lengths[row])} units. Explain the same texts, cut into the same units."
         )
-    if len(explanation.class_names) != classes:
-        raise InputError(f"'{name}' knows {len(explanation.class_names)} classes, the reading {classes}.")
+    for row, (own, read) in enumerate(zip(explanation.texts or (), units.texts or (), strict=False)):
+        if own != read:
+            raise InputError(
+                f"'{name}' explains other texts than the reading has: text {row} is '{short(own)}', not "
+                f"'{short(read)}'. Explain the same texts, in the same order."
+            )
+    _check_classes(explanation, asked)
+
+
+def _check_classes(explanation: Explanation, asked: Asked) -> None:
+    """Refuse other classes, and the same ones in another order: which is explained is a number."""
+    name, own, known = explanation.method, explanation.class_names, tuple(asked.reading.class_names)
+    if len(own) != len(known):
+        raise InputError(f"'{name}' knows {len(own)} classes, the reading {len(known)}.")
+    if own != known and set(own) == set(known):
+        raise InputError(f"'{name}' has the classes {listed(own)}, the reading {listed(known)}: give one order.")
     targets = explanation.targets
-    if len(targets) != len(units) or not bool(((targets >= 0) & (targets < classes)).all()):
-        raise InputError(f"'{name}' must have a class from 0 to {classes - 1} as target of each of its texts.")
+    if len(targets) != len(asked.units) or not bool(((targets >= 0) & (targets < len(known))).all()):
+        raise InputError(f"'{name}' must have a class from 0 to {len(known) - 1} as target of each of its texts.")
 
 
 def _marks(rationales: Any, asked: Asked) -> Bool[Tensor, " units"] | None:

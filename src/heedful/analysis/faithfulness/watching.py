@@ -21,7 +21,7 @@ from heedful.analysis.faithfulness.metrics import METRICS, find_metric
 from heedful.analysis.faithfulness.planted import MAKERS, World, plant
 from heedful.analysis.faithfulness.removal import Asked
 from heedful.analysis.faithfulness.suite import Measured, measure
-from heedful.analysis.statistics import Estimate, Numbers, means_over_instances
+from heedful.analysis.statistics import Estimate, means_over_instances
 from heedful.errors import InputError
 from heedful.explanations import Explanation
 
@@ -61,10 +61,12 @@ def diagnosticity(
     seed: plants, permutes, and draws what metrics draw.
 
     Columns: metric, sees_model, world, control, diagnosticity (the share of texts, equal values half), low, high,
-    texts (that have a value for both), ties (the share of equal values), verdict (against permuted truth: trust where
-    low is above .9). One more row per metric has the world `all`: the smallest of the worlds, and trust only where
-    every world says so.
+    texts (that have a value for both), ties (the share of comparisons of equal values), verdict (against permuted
+    truth: trust where low is above .9). One more row per metric has the world `all`: the smallest of the worlds, and
+    trust only where every world says so.
     """
+    if texts < 1 or permutations < 1:
+        raise InputError(f"texts and permutations must be 1 or more; got {texts} and {permutations}.")
     chosen = [find_metric(one) for one in metrics or [name for name, one in METRICS.items() if not one.needs]]
     planted = worlds or {name: plant(name, texts=texts, seed=seed) for name in MAKERS}
     rows = [
@@ -92,10 +94,13 @@ def _of_world(
     for metric in metrics:
         own, *others = (row.values for row in by_metric[metric.name])
         for control, values in ((PERMUTED, others[:-1]), (INVERTED, others[-1:])):
-            said.append({"metric": metric.name, "sees_model": metric.sees_model, "world": name, "control": control})
-            shares.append(torch.stack([preferred(own, other, metric.direction) for other in values]).mean(0).numpy())
+            found = torch.stack([preferred(own, other, metric.direction) for other in values])
+            ties = float((found == 0.5).sum() / found.isfinite().sum().clamp(min=1))
+            named = {"metric": metric.name, "sees_model": metric.sees_model, "world": name, "control": control}
+            said.append(named | {"ties": ties})
+            shares.append(found.mean(0).numpy())
     estimates = means_over_instances(np.stack(shares), np.tile([0.0, 1.0], (len(shares), 1)), seed=seed)
-    return [one | _judged(found, own) for one, found, own in zip(said, estimates, shares, strict=True)]
+    return [one | _judged(found) for one, found in zip(said, estimates, strict=True)]
 
 
 def _grouped(measured: Sequence[Measured]) -> dict[str, list[Measured]]:
@@ -124,10 +129,9 @@ def permuted(truth: Explanation, *, seed: int = 0, number: int = 0) -> Explanati
     return truth.with_scores(truth.scores[drawn[truth.segments[drawn].argsort(stable=True)]], f"{PERMUTED} {number}")
 
 
-def _judged(found: Estimate, shares: Numbers) -> dict[str, Any]:
+def _judged(found: Estimate) -> dict[str, Any]:
     numbers = {"diagnosticity": found.value, "low": found.low, "high": found.high, "texts": found.count}
-    ties = float((shares == 0.5).sum() / max(1, found.count))
-    return numbers | {"ties": ties, "verdict": TRUST if found.low > TRUSTED else DISTRUST}
+    return numbers | {"verdict": TRUST if found.low > TRUSTED else DISTRUST}
 
 
 def _over_worlds(found: pd.DataFrame) -> pd.DataFrame:
