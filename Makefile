@@ -12,7 +12,7 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser axe fuzz-api clean
+.PHONY: demo test check bench browser axe fuzz fuzz-api clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -48,6 +48,11 @@ axe: .cache/axe-core-4.14.0/axe.min.js
 	@mkdir -p $(@D) && cd $(@D) && npm pack --silent axe-core@4.14.0 >/dev/null 2>&1 && \
 	  tar xzf axe-core-4.14.0.tgz --strip-components=1 package/axe.min.js && rm axe-core-4.14.0.tgz || \
 	  echo "axe-core cannot be fetched here: the tests of accessibility will be skipped" >&2
+
+# Broken input at every door, EACH times as often as the tests have it: minutes to hours.
+EACH ?= 3000
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz --each $(EACH)
 
 # Thousands of requests made from the description of the API, by schemathesis in an environment of its own.
 fuzz-api: $(STAMP)

@@ -20,13 +20,16 @@ from pydantic import (
     model_validator,
 )
 
-from heedful.errors import ConfigError
+from heedful.errors import ConfigError, border
 from heedful.files import digest_of, digest_of_files, write_text
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")  # not Self, which the checks of shapes cannot read
 
 BASE = "base"
+
+DEPTH = 40
+"""So deep may the tables of a file of settings lie in each other: a base has a base …"""
 
 ENCODER_FILES = (
     "config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer*", "vocab*", "merges.txt", "*.model",
@@ -327,13 +330,18 @@ def read_mapping(path: Path) -> dict[str, Any]:
     loads = {".toml": tomllib.loads, ".json": json.loads}.get(path.suffix)
     if loads is None:
         raise ConfigError(f"Settings are read from .toml or .json, not from '{path.name}'.")
-    try:
+    with border(f"'{path}'", ConfigError):
         content = loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"'{path}' cannot be read: {error}.") from error
     if not isinstance(content, dict):
         raise ConfigError(f"'{path}' must hold a table of settings, not {type(content).__name__}.")
+    if _is_deeper(content, DEPTH):
+        raise ConfigError(f"'{path}' is nested more than {DEPTH} levels deep; settings need three.")
     return content
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(depth == 0 or _is_deeper(part, depth - 1) for part in parts)
 
 
 def parse_change(change: str) -> tuple[str, Any]:
@@ -343,7 +351,7 @@ def parse_change(change: str) -> tuple[str, Any]:
         raise ConfigError(f"A setting is changed by name=value, such as model.score_scale=100; got '{change}'.")
     try:
         return place.strip(), tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or such as no one means: thousands of digits, or of brackets
         return place.strip(), text.strip()
 
 

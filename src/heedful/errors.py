@@ -2,7 +2,9 @@
 
 import difflib
 import importlib
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 
@@ -60,6 +62,23 @@ class StoreBusy(StoreError):
 
 class MissingExtra(HeedfulError):
     """A library that heedful does not bring along by itself."""
+
+
+@contextmanager
+def border(what: str, kind: type[HeedfulError], remedy: str = "") -> Iterator[None]:
+    """Something from elsewhere is read by a library inside: whatever goes wrong there is a sentence that names it."""
+    try:
+        yield
+    except HeedfulError:
+        raise
+    except Exception as error:
+        raise kind(f"{what} cannot be read: {reason(error)}.{remedy and ' '}{remedy}") from error
+
+
+def reason(error: BaseException) -> str:
+    """What a library said, to stand inside a sentence: on one line, not too long, without the last period."""
+    said = textwrap.shorten(str(error), 200, placeholder=" …") or type(error).__name__
+    return said.encode("utf-8", "replace").decode().rstrip(".")
 
 
 def load_extra(module: str, extra: str, what: str) -> ModuleType:

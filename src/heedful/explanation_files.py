@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import torch
 
 from heedful.eraser_files import labels_of, onto, read_eraser
+from heedful.errors import border
 from heedful.explanations import Explanation, ExplanationError
 from heedful.explanations_of_others import from_inseq
 from heedful.files import replacing, write_table, write_text
@@ -75,13 +76,14 @@ def read_explanations(
         raise ExplanationError(f"Explanations are read from {', '.join(FORMATS)}, not from '{place.name}'.")
     if not place.is_file():
         raise ExplanationError(f"There is no file '{place}'.")
-    if place.suffix == ".json":
-        found = [_of_object(_parsed(place.read_bytes(), place.name), class_names)]
-    else:
-        rows = _parquet_rows(place) if place.suffix == ".parquet" else _lines(place)
-        if "rationales" in rows[0]:
-            return _of_eraser(rows, units, class_names, texts=texts, method=place.stem)
-        found = _of_rows(rows, class_names)
+    with border(f"'{place.name}'", ExplanationError):
+        if place.suffix == ".json":
+            found = [_of_object(_parsed(place.read_bytes(), place.name), class_names)]
+        else:
+            rows = _parquet_rows(place) if place.suffix == ".parquet" else _lines(place)
+            if "rationales" in rows[0]:
+                return _of_eraser(rows, units, class_names, texts=texts, method=place.stem)
+            found = _of_rows(rows, class_names)
     return found if units is None else [fold(matched(one, units), units) for one in found]
 
 
@@ -148,7 +150,7 @@ def _lines(path: Path) -> list[Row]:
 def _parsed(text: bytes, where: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ExplanationError(f"{where} is not JSON: {error}.") from error
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
-from heedful.errors import InputError, StoreBusy, StoreError
+from heedful.errors import InputError, StoreBusy, StoreError, reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,8 +148,8 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise StoreError(f"There is no file '{path}'.") from error
-    except (OSError, ValueError) as error:
-        raise StoreError(f"'{path}' is not readable JSON: {error}.") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError(f"'{path}' is not readable JSON: {reason(error)}.") from error
 
 
 def digest_of(content: object) -> str:
@@ -163,12 +163,18 @@ def digest_of_files(folder: Path, patterns: Iterable[str]) -> str:
     A file that has not changed since it was read is not read again.
     """
     paths = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
-    return digest_of([[path.name, _hash_once(path, *_state(path))] for path in paths])
+    return digest_of([[path.name, hash_once(path)] for path in paths])
 
 
-def _state(path: Path) -> tuple[int, int, int]:
+def below(folder: Path) -> list[Path]:
+    """All files in a folder and in those within, in order."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def hash_once(path: Path) -> str:
+    """SHA-256 of a file, which is read again only where it has changed."""
     found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return _hash_once(path, found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 @lru_cache(maxsize=256)

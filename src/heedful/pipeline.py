@@ -16,14 +16,14 @@ from torch import Tensor
 from heedful.analysis.statistics import share
 from heedful.analysis.tokens import mean_weights, words_of_a_class
 from heedful.config import RunSettings
-from heedful.errors import CheckpointError, StoreError
+from heedful.errors import CheckpointError, StoreError, border
 from heedful.files import write_json, write_table
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier
 from heedful.models.frozen import find_reader
 from heedful.probes.recording import recorders
 from heedful.probes.scores import token_scores
-from heedful.store import RUN, Store, read_manifest, write_manifest
+from heedful.store import RUN, Store, check_part, read_manifest, write_manifest
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
 from heedful.text.vectors import initial_vectors
@@ -72,6 +72,7 @@ class Run:
         return (*corpus.notices, *of_vectors)
 
     def model(self) -> Classifier:
+        self._part("model/model.json"), self._part("model/model.safetensors")
         return load_model(self.path / "model", store=Store(self.path.parent))
 
     def has(self, name: str) -> bool:
@@ -81,10 +82,15 @@ class Run:
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables: history, tokens, weights; with a contextual encoder also tokens_local; and what was
         recorded, moments and flow_… (`heedful.probes.recording`)."""
-        return pd.read_parquet(self.path / f"{name}.parquet")
+        path = self._part(f"{name}.parquet")
+        with border(f"The table '{path}'", StoreError):
+            return pd.read_parquet(path)
 
     def trace(self) -> Trace:
-        return Trace.load(self.path / "trace.safetensors")
+        return Trace.load(self._part("trace.safetensors"))
+
+    def _part(self, name: str) -> Path:
+        return check_part(self.path, self.manifest, name)
 
     def traces(self, corpus: Corpus, store: Store) -> Traces:
         """Traces of all splits of the corpus that it was trained on; given weights are those of its base."""

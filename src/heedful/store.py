@@ -23,10 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from heedful import files
-from heedful.errors import StoreBusy, StoreError
+from heedful.errors import StoreBusy, StoreError, reason
 
 FORMAT = 1  # raised when the layout of a run directory changes; a store of a newer format is refused
 MANIFEST, MARK = "manifest.json", "store.json"
+PARTS, CHECKSUM = "files", "checksum"
+"""Of a manifest: the checksums of the files beside it, and that of all else it says."""
+
 MADE = ("made", "run")
 """What a workplace calls the thing that is being made; the second was its name until results version 5."""
 
@@ -156,8 +159,8 @@ class Store:
                     content = json.load(opened)
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            except ValueError as error:
-                raise StoreError(f"'{file}' is not readable JSON: {error}.") from error
+            except (OSError, ValueError, RecursionError) as error:
+                raise StoreError(f"'{file}' is not readable JSON: {reason(error)}.") from error
             yield path, _checked(path, file, content)
 
     def resolve(self, name: str) -> Path:
@@ -270,8 +273,21 @@ def read_manifest(run: Path) -> dict[str, Any]:
 
 
 def write_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
-    """What makes a folder of results a run."""
-    files.write_json(run / MANIFEST, {"format": FORMAT, **manifest})
+    """What makes a folder of results a run: written last, with the checksums of its files and one of its own."""
+    parts = {str(path.relative_to(run)): files.file_hash(path, "sha256") for path in files.below(run)}
+    content = {"format": FORMAT, **manifest, PARTS: parts}
+    files.write_json(run / MANIFEST, {**content, CHECKSUM: files.digest_of(content)})
+
+
+def check_part(run: Path, manifest: Mapping[str, Any], name: str) -> Path:
+    """Where a file of a run is, refused if it is not what was written; runs before version 0.2 cannot tell."""
+    known = manifest.get(PARTS, {}).get(name)
+    if known is not None and (not (run / name).is_file() or files.hash_once(run / name) != known):
+        raise StoreError(
+            f"'{run / name}' is not what was written: the file is {'damaged' if (run / name).is_file() else 'gone'}. "
+            "Compute the run again (--fresh)."
+        )
+    return run / name
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -303,6 +319,13 @@ def _checked(place: Path, file: Path | str, content: Any) -> dict[str, Any]:
     """The content of a manifest or mark, unless it is none or comes from a newer version."""
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
         raise StoreError(f"'{file}' is not the manifest of a run or the mark of a store.")
+    if (
+        CHECKSUM in content
+        and files.digest_of({k: v for k, v in content.items() if k != CHECKSUM}) != content[CHECKSUM]
+    ):
+        raise StoreError(
+            f"'{file}' is damaged: it does not hold what was written to it. Compute the run again (--fresh)."
+        )
     if content["format"] > FORMAT:
         raise StoreError(
             f"'{place}' was written by a newer version (format {content['format']}, this one reads {FORMAT}). "

@@ -4,6 +4,7 @@ The fields are the arguments of `Trace.from_arrays`; docs/traces.md shows how to
 foreign file may hold is checked as far as the arrays do not show it: rows, lists, nulls and types.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from heedful.errors import TraceError
-from heedful.files import replacing
+from heedful.errors import TraceError, border, reason
+from heedful.files import digest_of, replacing
+from heedful.tensor_files import CHECKSUM, load_tensors, save_tensors
+from heedful.text.tables import writable
 
 Fields = dict[str, Any]
 F = TypeVar("F")
@@ -47,7 +48,8 @@ def read_fields(path: Path) -> Fields:
 def write_fields(path: Path, fields: Fields) -> None:
     """Write the fields of a trace; those that are None are left out."""
     writer = _by_suffix(path, {".safetensors": _write_safetensors, ".parquet": _write_parquet})
-    writer(path, {name: value for name, value in fields.items() if value is not None})
+    given = {name: value for name, value in fields.items() if value is not None}
+    writer(path, given | {name: [writable(text) for text in given[name]] for name in _TEXTS if name in given})
 
 
 def _by_suffix(path: Path, functions: dict[str, F]) -> F:
@@ -59,21 +61,16 @@ def _by_suffix(path: Path, functions: dict[str, F]) -> F:
 def _write_safetensors(path: Path, fields: Fields) -> None:
     tensors = {name: value.contiguous() for name, value in fields.items() if isinstance(value, Tensor)}
     if "units" in fields:  # as bytes of JSON: the header, where text would go, is limited to 100 MB
-        text = json.dumps(list(fields["units"])).encode()
+        text = json.dumps(fields["units"]).encode()
         tensors["units"] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
     with replacing(path) as temporary:
-        save_file(tensors, temporary, {"class_names": json.dumps(fields["class_names"])})
+        save_tensors(temporary, tensors, {"class_names": json.dumps(fields["class_names"])})
 
 
 def _read_safetensors(path: Path) -> Fields:
-    try:
-        with safe_open(path, framework="pt") as file:
-            tensors: Fields = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            notes = file.metadata() or {}
-    except (SafetensorError, ValueError, OSError) as error:
-        raise TraceError(f"'{path}' is not a readable safetensors file: {error}.") from error
+    tensors, notes = load_tensors(path, TraceError)
     _refuse_missing(path, tensors, ("offsets", "polarity_scores", "bias"), "Tensors")
-    fields = {name: tensor for name, tensor in tensors.items() if name in (*_COLUMNS, "offsets")}
+    fields: Fields = {name: tensor for name, tensor in tensors.items() if name in (*_COLUMNS, "offsets")}
     for name in fields.keys() & set(_TEXTS):
         if fields[name].dtype != torch.uint8:
             raise TraceError(f"{name} must be the bytes (uint8) of a JSON list, not {fields[name].dtype}.")
@@ -95,23 +92,34 @@ def _write_parquet(path: Path, fields: Fields) -> None:
     if "labels" in fields:
         columns["label"] = pa.array(fields["labels"].numpy())
     if "units" in fields:
-        columns["units"] = list_of.from_arrays(starts, pa.array(list(fields["units"]), pa.string()))
+        columns["units"] = list_of.from_arrays(starts, pa.array(fields["units"], pa.string()))
     notes = {"bias": json.dumps(fields["bias"].tolist()), "class_names": json.dumps(fields["class_names"])}
+    notes[CHECKSUM] = _checksum(fields)
     with replacing(path) as temporary:
         pq.write_table(pa.table(columns).replace_schema_metadata(notes), temporary)
 
 
+def _checksum(fields: Fields) -> str:
+    """Of what a Parquet file holds, whatever holds it in memory."""
+    numbers = (name for name in (*_PER_UNIT, "offsets", "bias", "labels") if name in fields and name not in _TEXTS)
+    content = {name: hashlib.sha256(np.asarray(fields[name], np.float64).tobytes()).hexdigest() for name in numbers}
+    return digest_of(content | {name: list(fields[name]) for name in _TEXTS if name in fields})
+
+
 def _read_parquet(path: Path) -> Fields:
-    try:
+    with border(f"The Parquet file '{path}'", TraceError):
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
             twice = sorted({name for name in names if name in _COLUMNS and names.count(name) > 1})
             if twice:
                 raise TraceError(f"'{path}' has the column {twice[0]} more than once; give it once.")
             table = file.read([name for name in names if name in _COLUMNS])
-        return _parquet_fields(path, table, names)
-    except (pa.ArrowException, OSError) as error:
-        raise TraceError(f"'{path}' is not a readable Parquet file: {str(error).rstrip('.')}.") from error
+        fields = _parquet_fields(path, table, names)
+        known = (table.schema.metadata or {}).get(CHECKSUM.encode())
+        renamed = {"labels" if name == "label" else name: value for name, value in fields.items()}
+        if known not in (None, _checksum(renamed).encode()):
+            raise TraceError(f"'{path}' is damaged: it does not hold what was written to it.")
+        return fields
 
 
 def _parquet_fields(path: Path, table: Any, names: Sequence[str]) -> Fields:
@@ -232,8 +240,8 @@ def _is_list(kind: Any) -> bool:
 def _json_list(name: str, text: str | bytes) -> list[Any]:
     try:
         values = json.loads(text)
-    except ValueError as error:
-        raise TraceError(f"{name} must be a JSON list: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{name} must be a JSON list: {reason(error)}.") from error
     if not isinstance(values, list):
         raise TraceError(f"{name} must be a JSON list; got {str(values)[:40]}.")
     if name in _TEXTS and not all(isinstance(entry, str) for entry in values):

@@ -139,10 +139,10 @@ class Trace(Ragged):
         starts = _checked_offsets(offsets)
         polarity, shift = _checked_readout(starts, polarity_scores, bias)
         scores, weights = _checked_attention(starts, attention_scores, attention_weights)
-        names = tuple(class_names) if class_names is not None else tuple(map(str, range(len(shift))))
-        _check_length("class_names", len(names), "class", len(shift))
+        names = range(len(shift)) if class_names is None else class_names
+        classes = tuple(map(str, names)) if isinstance(names, range) else names
         if units is not None:
-            _check_length("units", len(units), "unit", int(starts[-1]))
+            units = _texts("units", units, "unit", int(starts[-1]))
         trace = cls(
             offsets=starts,
             attention_scores=scores,
@@ -151,7 +151,7 @@ class Trace(Ragged):
             bias=shift,
             labels=_checked_labels(labels, len(starts) - 1, len(shift)),
             units=units,
-            class_names=names,
+            class_names=tuple(_texts("class_names", classes, "class", len(shift))),
         )
         _check_outputs(trace, logits, probabilities, attention_scores, attention_weights, polarity_scores, bias)
         return trace
@@ -296,9 +296,25 @@ def polarity_columns(
 
 
 def _plain(values: object) -> NDArray[Any]:
-    if isinstance(values, Tensor):  # numpy has no bfloat16
-        return (values.double() if values.is_floating_point() else values).numpy(force=True)
-    return np.asarray(values)
+    """As an array of numpy; a TypeError or ValueError where that cannot be."""
+    if not isinstance(values, Tensor):
+        return np.asarray(values)
+    if values.is_meta or values.is_quantized or values.layout is not torch.strided:
+        raise TypeError(f"this tensor holds no plain numbers (device {values.device.type}, {values.layout})")
+    return (values.double() if values.is_floating_point() else values).numpy(force=True)  # numpy has no bfloat16
+
+
+def _texts(name: str, values: object, of: str, count: int) -> Sequence[str]:
+    """One text for each of so many; sequences of other kinds than lists are taken at their word."""
+    if isinstance(values, (np.ndarray, pd.Series, pd.Index)):
+        values = values.tolist()
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise TraceError(f"{name} must be a list with a text for each {of}, not {type(values).__name__}.")
+    kinds = {type(value) for value in values} if isinstance(values, (list, tuple)) else set()
+    if others := sorted(kind.__name__ for kind in kinds if not issubclass(kind, str)):
+        raise TraceError(f"{name} must be texts; there are entries of type {others[0]}.")
+    _check_length(name, len(values), of, count)
+    return values
 
 
 def floats(name: str, values: object, error: type[InputError] = TraceError) -> Float[Tensor, "..."]:
@@ -309,7 +325,7 @@ def floats(name: str, values: object, error: type[InputError] = TraceError) -> F
         if others:
             raise TypeError(f"it holds '{others[0]}'")
         array = torch.from_numpy(raw.astype(np.float64))
-    except (TypeError, ValueError, OverflowError) as wrong:
+    except (TypeError, ValueError, OverflowError, RuntimeError) as wrong:
         raise error(f"{name} must be numbers in a regular array: {wrong}.") from wrong
     strange = (array.isnan() | (array == torch.inf)).nonzero()
     if len(strange):
@@ -321,7 +337,7 @@ def floats(name: str, values: object, error: type[InputError] = TraceError) -> F
 def _whole_numbers(values: Array, least: int, sentence: str) -> Int[Tensor, " numbers"]:
     try:
         raw = _plain(values)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise TraceError(sentence) from error
     if raw.ndim != 1 or not np.issubdtype(raw.dtype, np.integer) or len(raw) < least:
         raise TraceError(sentence)
@@ -359,11 +375,11 @@ def _checked_readout(starts: Tensor, polarity_scores: Array, bias_values: Array)
             f"There must be two classes or more, the same number in polarity_scores and bias; "
             f"got {polarity.shape[1]} and {len(bias)}."
         )
+    _check_length("polarity_scores", len(polarity), "unit", int(starts[-1]))
     if torch.isinf(polarity).any() or torch.isinf(bias).any():
         raise TraceError("polarity_scores and bias must be finite.")
     if max(float(polarity.abs().max()), float(bias.abs().max())) > LARGEST:
         raise TraceError(f"polarity_scores and bias must stay below {LARGEST:.0e}: their sums overflow.")
-    _check_length("polarity_scores", len(polarity), "unit", int(starts[-1]))
     return polarity, bias
 
 

@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 
 from heedful.config import ModelSettings
 from heedful.errors import CheckpointError, ConfigError, HeedfulError, InputError, StoreError
@@ -13,6 +11,7 @@ from heedful.files import read_json, replacing, write_json
 from heedful.models.classifier import Classifier, Interface, make_classifier
 from heedful.models.frozen import FrozenTransformer
 from heedful.store import Store
+from heedful.tensor_files import load_tensors, save_tensors
 from heedful.text.tokenize import Tokenizer, Vocabulary
 
 FORMAT = 1
@@ -43,7 +42,7 @@ def save_model(model: Classifier, folder: Path | str) -> None:
     """
     interface = model.interface
     with replacing(Path(folder) / PARAMETERS) as temporary:
-        save_file({name: tensor.cpu().contiguous() for name, tensor in model.state_dict().items()}, temporary)
+        save_tensors(temporary, model.state_dict())
     description = {
         "format": FORMAT,
         "settings": model.settings.model_dump(mode="json"),
@@ -127,10 +126,7 @@ def _reader(place: Path, settings: ModelSettings, said: Any, store: Store | None
 
 
 def _load_parameters(model: Classifier, path: Path) -> None:
-    try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"'{path}' is not a readable safetensors file: {error}.") from error
+    tensors, _ = load_tensors(path, CheckpointError)
     expected = {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
     got = {name: list(tensor.shape) for name, tensor in tensors.items()}
     if expected != got:

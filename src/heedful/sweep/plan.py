@@ -22,6 +22,7 @@ As a file:
 """
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ from heedful.store import flatten
 SEED = "training.seed"
 PARTS: Mapping[str, Any] = {"name": str, "base": Mapping, "grid": Mapping, "runs": list, "seeds": (int, list)}
 """The parts of a file, and what each is."""
+
+MOST_RUNS = 100_000
 
 Changes = Mapping[str, Any]
 
@@ -69,6 +72,8 @@ class Plan:
         if twice := sorted(name for name in set(names) if names.count(name) > 1):  # one of them would silently be lost
             raise ConfigError(f"'{twice[0]}' is changed by two parts of the plan; name it in one of grid, runs, seeds.")
         axes = lists | _seeds(seeds)
+        if (count := len(entries) * math.prod(map(len, axes.values()))) > MOST_RUNS:
+            raise ConfigError(f"The plan has {count:,} runs; {MOST_RUNS:,} are the most. Make several plans of it.")
         points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         changed = (start.change({**entry, **point}) for entry, point in itertools.product(entries, points))
         return cls(name=name, runs=tuple(dict.fromkeys(changed)))
@@ -113,9 +118,9 @@ def _seeds(seeds: int | Sequence[int] | None) -> dict[str, Sequence[Any]]:
     """The seeds as one more list of the grid, that changes fastest."""
     if seeds is None:
         return {}
-    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not numbers or isinstance(seeds, bool):
-        raise ConfigError(f"Seeds are a number of 1 or more, or a list of numbers, not {seeds!r}.")
+    numbers = range(min(seeds, MOST_RUNS)) if isinstance(seeds, int) else list(seeds)
+    if not numbers or isinstance(seeds, bool) or (isinstance(seeds, int) and seeds > MOST_RUNS):
+        raise ConfigError(f"Seeds are a number from 1 to {MOST_RUNS:,}, or a list of numbers, not {seeds!r}.")
     return {SEED: numbers}
 
 

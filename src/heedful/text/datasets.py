@@ -16,13 +16,13 @@ from typing import Any, overload
 import pandas as pd
 import pyarrow as pa
 from pydantic import BaseModel
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.config import DataSettings
-from heedful.errors import DataError, UnknownName
+from heedful.errors import DataError, StoreError, UnknownName
 from heedful.files import digest_of, explained, file_hash, read_json, write_json
 from heedful.store import CORPUS, Store
+from heedful.tensor_files import load_tensors, save_tensors
 from heedful.text.columns import SplitValues
 from heedful.text.corpus import SPLITS, Corpus, Split, build_corpus, with_min_count
 from heedful.text.recipes import DATASETS, data_folder, find_dataset
@@ -101,6 +101,8 @@ def load_corpus(
     >>> heedful.load_corpus(table, split_column="part", split_values=told).dev.texts
     ('bad play', 'bad song')
     """
+    checked = DataSettings.of({"seed": seed, "lowercase": lowercase, "min_count": min_count})
+    seed, lowercase, min_count = checked.seed, checked.lowercase, checked.min_count
     columns: dict[str, Any] = {
         "text_column": text_column,
         "label_column": label_column,
@@ -147,6 +149,9 @@ def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
 def _pair(source: tuple[Sequence[str], Sequence[object]]) -> pd.DataFrame:
     if len(source) != 2:
         raise DataError(f"A tuple of data is (texts, labels); got one of {len(source)}.")
+    for part in source:
+        if isinstance(part, (str, bytes)) or not (hasattr(part, "__len__") and hasattr(part, "__iter__")):
+            raise DataError(f"Texts and labels are two lists; got {type(part).__name__}.")
     texts, labels = source
     if len(texts) != len(labels):
         raise DataError(f"Texts and labels go together one by one; got {len(texts)} texts, {len(labels)} labels.")
@@ -219,7 +224,7 @@ def corpus_key(data: DataSettings) -> str:
 
 def open_corpus(place: Path) -> Corpus:
     """A cached corpus, mapped into memory."""
-    facts, arrays = read_json(place / FACTS), load_file(place / ARRAYS)
+    facts, (arrays, _) = read_json(place / FACTS), load_tensors(place / ARRAYS, StoreError, "Remove the folder.")
     splits: dict[str, Any] = {
         name: Split(
             texts=MappedTexts(place / TEXTS.format(name)),
@@ -249,7 +254,7 @@ def _write(corpus: Corpus, key: str, place: Path) -> None:
             arrays[f"{name}.labels"] = split.labels.contiguous()
             arrays |= {f"{name}.{part}": getattr(split.tokens, part).contiguous() for part in PARTS}
             _write_texts(place / TEXTS.format(name), split.texts)
-        save_file(arrays, place / ARRAYS)
+        save_tensors(place / ARRAYS, arrays)
         facts = {
             "format": FORMAT,
             "name": corpus.name,

@@ -13,28 +13,20 @@ import re
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
-import pyarrow
 import pyarrow.parquet
 
-from heedful.errors import DataError
+from heedful.errors import DataError, border
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 Convert = Callable[[Sequence[Path]], Rows]  # from downloaded files to rows
 Lines = Iterator[tuple[int, str, Mapping[str, Any]]]
 ReadLines = Callable[[Path], Lines]
-
-BROKEN = (
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError),
-    *(UnicodeDecodeError, csv.Error, KeyError),
-)
-"""What is raised on an archive that is cut off, damaged, locked with a password, or of other content."""
 
 NEWS_FILES = {"train": "agnews_train_pool.jsonl.gz", "test": "agnews_official_test.jsonl.gz"}
 NEWS_TOPICS = ("world", "sports", "business", "scitech")
@@ -133,12 +125,9 @@ def news_csv_lines(path: Path) -> Lines:
 
 def parquet_lines(path: Path) -> Lines:
     """`label`, which counts from 0, and `text`."""
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(columns=["text", "label"]):
-                yield from ((int(row["label"]), row["text"], {}) for row in batch.to_pylist())
-    except pyarrow.ArrowException as error:
-        raise DataError(f"'{path.name}' is not a Parquet file with text and label: {error}") from error
+    with pyarrow.parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(columns=["text", "label"]):
+            yield from ((int(row["label"]), row["text"], {}) for row in batch.to_pylist())
 
 
 def _csv_lines(name: str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
@@ -259,13 +248,14 @@ class Source:
     convert: Convert
 
     def rows(self, paths: Sequence[Path]) -> Rows:
-        """Of the downloaded files; what a damaged one raises, at whatever place, becomes one sentence."""
-        try:
-            yield from self.convert(paths)
-        except BROKEN as error:
-            said, names = str(error) or type(error).__name__, ", ".join(path.name for path in paths)
-            remedy = "Is it complete? Delete it and fetch it again."
-            raise DataError(f"'{names}' cannot be read: {said}. {remedy}") from error
+        """Of the downloaded files. Whatever is raised on one that is cut off, damaged, locked with a password or of
+        other content becomes one sentence."""
+        names = ", ".join(path.name for path in paths)
+        with border(f"'{names}'", DataError, "Is it complete? Delete it and fetch it again."):
+            for target, row in self.convert(paths):
+                if not isinstance(row["text"], str):
+                    raise DataError(f"'{names}' holds {type(row['text']).__name__} where a text should be.")
+                yield target, row
 
     def at(self, base: str) -> "Source":
         """The same files under another address: a mirror that keeps their names."""

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import textwrap
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -19,7 +18,7 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
-from heedful.errors import DataError
+from heedful.errors import DataError, border
 from heedful.files import replacing
 
 KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
@@ -70,17 +69,13 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pd.DataFrame:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    try:
+    with border(f"The Parquet file '{path.name}'", DataError, "Is it complete?"):
         return pd.read_parquet(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"'{path.name}' is not a readable Parquet file: {error}") from error
 
 
 def _decode(path: Path, encoding: str) -> str:
-    try:
+    with border(f"'{path.name}'", DataError, "Is the file complete?"):
         data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"'{path.name}' cannot be read: {error}. Is the file complete?") from error
     if what := next((what for start, what in NOT_TEXT.items() if data.startswith(start)), None):
         raise DataError(f"'{path.name}' {what}")
     try:
@@ -88,14 +83,14 @@ def _decode(path: Path, encoding: str) -> str:
         if plain and (data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]):
             raise DataError(f"'{path.name}' is UTF-16. {_give('utf-16')}, or save it as UTF-8.")
         return data.decode("utf-8-sig" if plain else encoding)
-    except LookupError as error:
-        raise DataError(f"There is no text encoding '{encoding}'. Common ones: {', '.join(ENCODINGS)}.") from error
     except UnicodeError as error:
         where = f": byte {error.start} is {data[error.start]:#04x}" if isinstance(error, UnicodeDecodeError) else ""
         raise DataError(
             f"'{path.name}' is not {encoding} text{where}. {_give('cp1252')}, if it comes from Windows (other common "
             "encodings: latin-1, utf-16), or save it as UTF-8."
         ) from error
+    except (LookupError, ValueError) as error:  # such as a name with a NUL byte
+        raise DataError(f"There is no text encoding '{encoding}'. Common ones: {', '.join(ENCODINGS)}.") from error
 
 
 def _give(encoding: str) -> str:

@@ -13,19 +13,17 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.errors import ConfigError, DataError
 from heedful.files import digest_of, explained
 from heedful.store import VECTORS, Store
+from heedful.tensor_files import load_tensors, save_tensors
 from heedful.text.corpus import Corpus, Split
 from heedful.text.recipes import DATA_VARIABLE, data_folder
 from heedful.text.tokenize import Vocabulary
@@ -151,9 +149,9 @@ def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
     """What the file holds; nothing where there is none, or a damaged one."""
     tokens, size = shape
     try:
-        content = load_file(path)
+        content, _ = load_tensors(path, DataError)
         rows, values = content["rows"].clone(), content["values"].clone()  # not views of a file that may be made anew
-    except (SafetensorError, OSError, KeyError):
+    except (DataError, KeyError):
         return None
     known = rows.dtype == torch.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < tokens)).all())
     whole = values.dtype == torch.float32 and values.shape == (len(rows), size) and bool(values.isfinite().all())
@@ -163,7 +161,7 @@ def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, Tensor] | None:
 def _write(learn: Callable[[], tuple[Tensor, Tensor]], path: Path) -> None:
     rows, values = learn()
     with explained(path):
-        save_file({"rows": rows, "values": values.contiguous()}, path)
+        save_tensors(path, {"rows": rows, "values": values})
 
 
 def read_vectors(path: Path, vocabulary: Vocabulary, *, size: int) -> Vectors:
@@ -195,7 +193,7 @@ def _packed_vectors(path: Path, vocabulary: Vocabulary, size: int) -> dict[int, 
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             words, values = str(file["words"]).split("\n"), file["vectors"]
-    except (OSError, TypeError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+    except Exception as error:  # whatever zipfile and numpy raise on what is no such file
         raise DataError(
             f"The word vectors '{path}' cannot be read: {error}. An .npz file of vectors has the array `words`, one "
             "text with a word on each line, and the array `vectors`, [words, dimension]."

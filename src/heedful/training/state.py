@@ -11,15 +11,14 @@ from typing import Any
 
 import pandas as pd
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful.config import ModelSettings, TrainingSettings
-from heedful.errors import CheckpointError
+from heedful.errors import CheckpointError, border
 from heedful.files import replacing
 from heedful.models.classifier import Classifier, Interface, make_classifier
 from heedful.models.frozen import FrozenTransformer
+from heedful.tensor_files import load_tensors, save_tensors
 from heedful.text.vectors import Vectors
 from heedful.training.events import Recorder
 from heedful.training.optimizers import make_optimizer
@@ -111,23 +110,14 @@ class TrainingState:
             tensors |= {f"recorded.{number}.{name}": _packed(table) for name, table in recorder.tables().items()}
         progress = {"epoch": self.epoch, "step": self.step, "rows": self.rows, "best_epoch": self.best_epoch}
         with replacing(path) as temporary:
-            save_file(
-                {name: tensor.contiguous() for name, tensor in tensors.items()},
-                temporary,
-                {"progress": json.dumps(progress)},
-            )
+            save_tensors(temporary, tensors, {"progress": json.dumps(progress)})
 
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote."""
-        try:
-            with safe_open(path, framework="pt") as file:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                progress = json.loads(file.metadata()["progress"])
-            self._restore(tensors, progress)
-        except (SafetensorError, KeyError, TypeError, RuntimeError, OSError, ValueError) as error:
-            raise CheckpointError(
-                f"'{path}' is not a checkpoint of this training: {error}. Remove it to start anew."
-            ) from error
+        remedy = "Remove it to start anew."
+        tensors, notes = load_tensors(path, CheckpointError, remedy)
+        with border(f"The checkpoint '{path}' of another training", CheckpointError, remedy):
+            self._restore(tensors, json.loads(notes["progress"]))
 
     def _restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
         self.model.load_state_dict(_under(tensors, "model."))
