@@ -17,6 +17,8 @@ Look = Callable[[pd.DataFrame], View]
 class _Plots(PlotAccessor):
     """The plots of pandas; called with nothing but axes, the picture of the view."""
 
+    _parent: "ShownTable"
+
     def __call__(self, *args: Any, **how: Any) -> Any:
         if args or how.keys() - {"ax"}:
             return super().__call__(*args, **how)
@@ -33,6 +35,7 @@ class _AnyTable(type):
 class ShownTable(Viewed, pd.DataFrame, metaclass=_AnyTable):
     """A data frame with a view."""
 
+    _look: Look
     _metadata: ClassVar = ["_look"]
     """Attributes that pandas keeps; it takes no others."""
 
@@ -52,7 +55,7 @@ class ShownTable(Viewed, pd.DataFrame, metaclass=_AnyTable):
         return self._look(self)
 
     @property
-    def plot(self) -> _Plots:  # type: ignore[override]
+    def plot(self) -> _Plots:
         """`plot()` and `plot(ax=…)` draw the view and return the axes; all else is as pandas has it."""
         return _Plots(self)
 
