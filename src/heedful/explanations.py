@@ -7,7 +7,7 @@ reading of the texts (`heedful.subjects`) says what their removal does; a metric
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.notebook import counted, listed, panel, short, strip
+from heedful.notebook import MOST_TEXTS, Strip, View, Viewed, counted, listed, short
 from heedful.subjects import Units
 from heedful.text.ragged import offsets_of
 
-MOST_STRIPS = 3
-"""Instances that a notebook shows."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class ExplanationError(InputError):
@@ -29,7 +29,7 @@ class ExplanationError(InputError):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Explanation(Units):
+class Explanation(Viewed, Units):
     """One score for every unit of some texts: the larger, the more it speaks for the class that is explained.
 
     Made by `Explanation.on` of numbers for the units of a reading, or by `Explanation.of_lists` of what another tool or
@@ -126,17 +126,37 @@ class Explanation(Units):
         return cls(**own, scores=checked, targets=targets, class_names=names, method=method, signed=signed, **cost)
 
     def __repr__(self) -> str:
-        sizes = f"{counted(len(self), 'text')}, {counted(len(self.scores), 'unit')}"
         remark = f". {self.remark}" if self.remark else ""
-        return f"Explanation({short(self.method)}: {sizes}, classes {listed(self.class_names)}{remark})"
+        return f"Explanation({self._sizes()}{remark})"
 
-    def _repr_html_(self) -> str:
-        return panel(repr(self), *(self._strip(row) for row in range(len(self))[:MOST_STRIPS]))
+    def _sizes(self) -> str:
+        sizes = f"{counted(len(self), 'text')}, {counted(len(self.scores), 'unit')}"
+        return f"{short(self.method)}: {sizes}, classes {listed(self.class_names)}"
 
-    def _strip(self, row: int) -> str:
+    @property
+    def view(self) -> View:
+        return self._view(range(len(self))[:MOST_TEXTS])
+
+    def plot(self, ax: "Axes | None" = None, instance: int = 0) -> "Axes":
+        """Draw the scores of one text, on these axes or new ones, and return them."""
+        return self._view(range(len(self))[instance : instance + 1]).plot(ax)
+
+    def _view(self, shown: range) -> View:
+        """Of these texts; the first is drawn."""
+        key = "Green speaks for the class that is explained, purple against it." if self.signed else ""
+        first = self.take(torch.tensor(list(shown[:1]), dtype=torch.int64))
+        return View(
+            title=f"Explanation by {self._sizes()}",
+            sentences=[said for said in (key, self.remark) if said],
+            parts=[self._strip(row) for row in shown],
+            drawing="scores_of_units",
+            data=first.to_frame(),
+        )
+
+    def _strip(self, row: int) -> Strip:
         place = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
         heading = f"text {row}: for {short(self.class_names[int(self.targets[row])])}"
-        return strip(heading, self.shown[place], self.scores[place].clamp(min=0).tolist())
+        return Strip(heading=heading, units=self.shown[place], values=self.scores[place].tolist(), signed=self.signed)
 
     @cached_property
     def order(self) -> Int[Tensor, " units"]:

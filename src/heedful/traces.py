@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.errors import InputError, TraceError
-from heedful.notebook import counted, listed, panel, short, strip
+from heedful.notebook import MOST_TEXTS, Strip, View, Viewed, counted, listed, short
 from heedful.text.ragged import lengths_of, offsets_of, positions_of, segment_softmax, segments_of
 from heedful.trace_files import read_fields, write_fields
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = Sequence[Any] | NDArray[Any] | Tensor
 
@@ -31,9 +34,6 @@ LARGEST = 1e300
 """Polarity scores beyond it, which no model has, would overflow in sums."""
 
 SUM_TOLERANCE = 1e-6
-
-MOST_STRIPS = 3
-"""Instances that a notebook shows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,7 +53,7 @@ class Ragged:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trace(Ragged):
+class Trace(Viewed, Ragged):
     """What a classifier with attention and an affine readout did on each instance, unit by unit.
 
         logits = b + Σ_i α_i z_i        α = softmax(a) within the instance
@@ -162,22 +162,41 @@ class Trace(Ragged):
     def __repr__(self) -> str:
         return f"Trace({self._sizes()}; {'no labels' if self.labels is None else 'labelled'})"
 
-    def _repr_html_(self) -> str:
+    @property
+    def view(self) -> View:
+        return self._view(range(len(self))[:MOST_TEXTS])
+
+    def plot(self, ax: "Axes | None" = None, instance: int = 0) -> "Axes":
+        """Draw what the units of one instance get and give, on these axes or new ones, and return them."""
+        return self._view(range(len(self))[instance : instance + 1]).plot(ax)
+
+    def _view(self, shown: range) -> View:
+        """Of these instances; the first is drawn."""
         accuracy = "no labels" if self.labels is None else f"accuracy {self.accuracy():.3f}"
-        strips = (self._strip(row) for row in range(len(self))[:MOST_STRIPS])
-        return panel(f"Trace: {self._sizes()}; {accuracy}", *strips)
+        first = self.take(torch.tensor(list(shown[:1]), dtype=torch.int64))
+        return View(
+            title=f"Trace: {self._sizes()}; {accuracy}",
+            sentences=["Amber: attention weight. Green gave to the decision, purple took from it (α·z)."],
+            parts=[strip for row in shown for strip in self._strips(row)],
+            drawing="units",
+            data=first.to_frame(),
+        )
 
     def _sizes(self) -> str:
         sizes = f"{counted(len(self), 'instance')}, {counted(len(self.attention_scores), 'unit')}"
         return f"{sizes}, classes {listed(self.class_names)}"
 
-    def _strip(self, number: int) -> str:
+    def _strips(self, number: int) -> list[Strip]:
         place, decision = self.instance(number), int(self.predictions[number])
-        units = range(place.stop - place.start) if self.units is None else self.units[place]
+        shown = range(place.stop - place.start) if self.units is None else self.units[place]
+        units = [str(unit) for unit in shown]
         label = "" if self.labels is None else f", label {short(self.class_names[int(self.labels[number])])}"
         probability = float(self.probabilities[number, decision])
         heading = f"instance {number}: predicted {short(self.class_names[decision])} ({probability:.1%}){label}"
-        return strip(heading, [str(unit) for unit in units], self.attention_weights[place].tolist())
+        return [
+            Strip(heading=heading, units=units, values=self.attention_weights[place].tolist()),
+            Strip(heading="used here", units=units, values=self.contributions[place].tolist(), signed=True),
+        ]
 
     @cached_property
     def logits(self) -> Float[Tensor, "instances classes"]:

@@ -19,6 +19,7 @@ the best of several is given, with a bound that no weights exceed (`heedful.anal
 are no polytope, but lie between two: the best is of the inner one, the bound of the outer one.
 """
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import no_type_check
 
@@ -37,12 +38,17 @@ from heedful.analysis.rankings import ranked
 from heedful.analysis.vertices import PerRow, PerUnit, Polytope, least_overlap, overlaps
 from heedful.compiled import compiled, inlined
 from heedful.errors import InputError
+from heedful.notebook import Grid, View, counted, listed
+from heedful.shown_tables import ShownTable
 from heedful.traces import Trace
 
 PerInstance = Float[np.ndarray, " instances"]
 
 LARGEST = float(np.log(2))
 """The JS divergence of weights that have no unit in common."""
+
+MOST_SHOWN = 10
+"""Instances that are shown at first sight."""
 
 MOST_VERTICES = 20_000
 EXACT = 1e-9
@@ -60,7 +66,7 @@ def adversarial_attention(
     floor: float | PerInstance = 0.0,
     without_top: int = 0,
     most_vertices: int = MOST_VERTICES,
-) -> pd.DataFrame:
+) -> ShownTable:
     """The attention weights farthest from the trace's own that give the same output: one row per instance.
 
         max JSD(α, α')   with   α' ≥ floor,  Σ α' = 1,  TVD(p', p) ≤ epsilon
@@ -96,7 +102,30 @@ def adversarial_attention(
         jsd = upper = _of_two_classes(trace, epsilon, floors, allowed, shares)
     else:
         jsd, upper = _of_more_classes(trace, epsilon, floors, allowed, shares, most_vertices)
-    return _table(trace, shares, shares > least, jsd, upper)
+    return ShownTable.of(_table(trace, shares, shares > least, jsd, upper), _view)
+
+
+def _view(table: pd.DataFrame) -> View:
+    """How many instances have other weights, and how far they lie."""
+    found = table["jsd"].dropna()
+    near = f"; the median of their JSD is {found.median():.3f} of at most {LARGEST:.3f}" if len(found) else ""
+    told = f"{counted(len(found), 'instance')} of {len(table):,} have other weights that keep to what was asked{near}."
+    farthest = table.loc[found.nlargest(MOST_SHOWN).index, ["instance", "jsd", "tvd", "positions", "weights"]]
+    rows = [
+        [str(row), f"{jsd:.3f}", f"{tvd:.3f}", _largest(positions, weights)]
+        for row, jsd, tvd, positions, weights in farthest.itertuples(index=False)
+    ]
+    header = ["instance", "jsd", "tvd", "weights by position"]
+    parts = [Grid(header=header, rows=rows)] if rows else []
+    return View(
+        title="Another attention, the same output", sentences=[told], parts=parts, drawing="adversary", data=table
+    )
+
+
+def _largest(positions: Sequence[int], weights: Sequence[float]) -> str:
+    """Units with their weights, the largest first."""
+    order = sorted(zip(positions, weights, strict=True), key=lambda part: -part[1])
+    return listed([f"{place}: {weight:.2f}" for place, weight in order])
 
 
 def told_elsewhere(trace: Trace, without_top: int = 1) -> Bool[np.ndarray, " instances"]:

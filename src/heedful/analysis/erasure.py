@@ -41,10 +41,13 @@ from heedful.analysis.decisions import (
 from heedful.analysis.erasure_loops import Numbers, arrays, blocks, each, one_thread, shares
 from heedful.analysis.rankings import Ranking, ranked, ranking, sort_units
 from heedful.errors import InputError
+from heedful.notebook import Grid, View, counted
+from heedful.shown_tables import ShownTable
 from heedful.traces import Trace
 
 # The stream of chance for the other unit; the orders of the random ranking are 0, 1, ….
 OTHER_UNIT = 2**32 - 1
+LIMITS = (0.05, 0.1, 0.25, 0.5, 1.0)
 FUZZ = 16 * EPSILON
 """How far a difference of polarity scores may be off, relative to the largest of them."""
 
@@ -71,7 +74,7 @@ def erase(trace: Trace, instance: int, positions: Sequence[int]) -> Float[Tensor
 @one_thread()
 def first_flips(
     trace: Trace, by: str | Ranking = "attention", seed: int = 0, reverse: bool = False, orders: int = 1
-) -> pd.DataFrame:
+) -> ShownTable:
     """How many units must be erased, the most important first, before the decision flips: one row per instance.
 
         logits(S) = b + Σ_{i∉S} α_i z_i / Σ_{i∉S} α_i        all erased: logits = b
@@ -103,9 +106,23 @@ def first_flips(
         raise InputError(f"orders must be 1, or more for a random ranking; got {orders} for '{chosen.name}'.")
     keys = [chosen.keys(trace, seed=seed, order=order) for order in range(orders)]
     tables = [flip_table(flips_by_keys(trace, one, reverse=reverse), trace.lengths) for one in keys]
-    if orders == 1:
-        return tables[0]
-    return pd.concat([table.assign(order=order) for order, table in enumerate(tables)], ignore_index=True)
+    if orders > 1:
+        tables = [pd.concat([table.assign(order=order) for order, table in enumerate(tables)], ignore_index=True)]
+    return ShownTable.of(tables[0], flips_view)
+
+
+def flips_view(table: pd.DataFrame) -> View:
+    """How much goes until decisions flip."""
+    share = (table["erased"] / table["units"]).to_numpy(np.float64, na_value=np.inf)
+    rows = [[f"{limit:.0%}", f"{(share <= limit).mean():.1%}"] for limit in LIMITS]
+    never = f"{counted(int(table['erased'].isna().sum()), 'decision')} of {len(table):,} never flip."
+    return View(
+        title=f"Erasure until the decision flips: {counted(len(table), 'row')}",
+        sentences=[never],
+        parts=[Grid(header=["units erased, at most", "decisions flipped"], rows=rows)],
+        drawing="flips",
+        data=table,
+    )
 
 
 def flip_table(flips: Flips, lengths: Int[Tensor, " instances"]) -> pd.DataFrame:
@@ -171,7 +188,7 @@ def _exact_flip(trace: Trace, instance: int, order: Numbers) -> tuple[int, int]:
 
 
 @one_thread()
-def minimum_flips(trace: Trace) -> pd.DataFrame:
+def minimum_flips(trace: Trace) -> ShownTable:
     """A smallest set of units whose erasure flips the decision, provably: one row per instance.
 
     Erasing S leaves the decision y iff for some class k the sum over what remains of α_i (z_ik − z_iy + b_k − b_y) is
@@ -197,7 +214,7 @@ def minimum_flips(trace: Trace) -> pd.DataFrame:
     never, ends = count == 0, np.cumsum(count).tolist()
     positions: list[int] = (np.flatnonzero(marks) - np.repeat(starts, count)).tolist()
     sets = [positions[end - size : end] if size else None for end, size in zip(ends, count.tolist(), strict=True)]
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "instance": np.arange(len(trace)),
             "units": trace.lengths.numpy(force=True),
@@ -206,6 +223,7 @@ def minimum_flips(trace: Trace) -> pd.DataFrame:
             "flipped_to": pd.arrays.IntegerArray(after.numpy(force=True), never.copy()),
         }
     )
+    return ShownTable.of(table, flips_view)
 
 
 @one_thread()

@@ -17,6 +17,8 @@ from heedful.analysis.decisions import decisions, logits
 from heedful.analysis.erasure_loops import arrays, each, shares
 from heedful.compiled import compiled, inlined
 from heedful.errors import InputError
+from heedful.notebook import Grid, View, counted
+from heedful.shown_tables import ShownTable
 from heedful.text.ragged import segment_softmax
 from heedful.traces import Trace
 
@@ -26,7 +28,7 @@ PENALTY = 500.0
 """What a step pays for output beyond ε, as in the published code."""
 
 
-def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> pd.DataFrame:
+def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> ShownTable:
     """How far the output moves when the attention weights of an instance are dealt out anew: one row per instance.
 
         TVD(p, p') = ½ Σ_k |p_k − p'_k|        p' = softmax(b + Σ_i α_π(i) z_i)
@@ -56,7 +58,7 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> pd.Dat
     outputs = arrays(trace.bias, logits(trace).softmax(1), decisions(trace))
     own = offsets, weights, polarity, *outputs, np.uint64(seed % 2**64), moved, flips
     each(lambda part: shuffled_outputs(*part, *own), shares(len(trace), len(weights) * shuffles))
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "instance": np.arange(len(trace)),
             "units": trace.lengths.numpy(force=True),
@@ -65,6 +67,23 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> pd.Dat
             "tvd_mean": moved.mean(1),
             "flips": flips,
         }
+    )
+    return ShownTable.of(table, _view)
+
+
+def _view(table: pd.DataFrame) -> View:
+    """How far outputs move, by how large the largest weight is."""
+    grouped = table.groupby(quarters(table["largest_weight"]), observed=True)
+    rows = [
+        [str(quarter), f"{len(part):,}", f"{part['tvd_median'].median():.3f}", f"{part['flips'].mean():.1%}"]
+        for quarter, part in grouped
+    ]
+    header = ["largest weight", "instances", "median of tvd_median", "shuffles that flip"]
+    return View(
+        title=f"Shuffled attention: {counted(len(table), 'instance')}",
+        parts=[Grid(header=header, rows=rows)],
+        drawing="shuffles",
+        data=table,
     )
 
 

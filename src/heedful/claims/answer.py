@@ -12,7 +12,7 @@ from typing import Any
 
 from heedful.claims.claim import Decision, Verdict, sentence
 from heedful.claims.scores import LEARNED
-from heedful.notebook import listed
+from heedful.notebook import Grid, View, Viewed, listed
 
 Known = Mapping[str, Decision]
 
@@ -67,7 +67,7 @@ class Use:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class Answer(Viewed):
     """The headline, the questions behind it, what attention may be used for, and what to use instead."""
 
     headline: str
@@ -79,6 +79,19 @@ class Answer:
 
     def question(self, name: str) -> Question:
         return next(question for question in self.questions if question.name == name)
+
+    @property
+    def view(self) -> View:
+        questions = [[one.question, one.decision, one.words] for one in self.questions]
+        uses = [[one.purpose, one.decision, one.words] for one in self.uses]
+        return View(
+            title=self.headline,
+            sentences=[*self.instead, *([self.scope] if self.scope else [])],
+            parts=[
+                Grid(header=["question", "answer", "why"], rows=questions),
+                Grid(header=["may you use it to", "", ""], rows=uses),
+            ],
+        )
 
     def row(self) -> dict[str, Any]:
         """The answer as plain data."""

@@ -1,12 +1,13 @@
 """Claims of the papers as objects: a sentence, a statistic on a table, a threshold, a verdict with its evidence."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import pandas as pd
 
 from heedful.analysis.statistics import Estimate
+from heedful.notebook import Grid, View, Viewed, counted
 
 Tables = Mapping[str, pd.DataFrame]
 Decision = Literal["yes", "no", "not shown"]
@@ -24,7 +25,7 @@ def close(line: float | str, few: str = "") -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class Verdict(Viewed):
     """What a claim came to on some data: the decision, the number behind it, and a sentence in plain words."""
 
     claim: str
@@ -56,6 +57,23 @@ class Verdict:
         over = self.estimate.over if self.estimate else ""
         return f"{self.counts}, interval over {over}" if over else self.counts
 
+    @property
+    def interval(self) -> str:
+        """The number and its interval; empty where there is none."""
+        found = self.estimate if self.known else None
+        return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]" if found else ""
+
+    @property
+    def view(self) -> View:
+        facts = {"number": self.interval, "yes above": f"{self.threshold:.3g}", "rests on": self.evidence}
+        return View(
+            title=f"{self.claim}: {self.statement} {sentence(self.decision)}.",
+            sentences=[self.words],
+            parts=[Grid.pairs({name: words for name, words in facts.items() if words})],
+            drawing="verdicts",
+            data=_drawn([self]),
+        )
+
     def row(self) -> dict[str, object]:
         """The verdict as one row of a table; without a value where the evidence allows none."""
         known = self.estimate if self.known else None
@@ -70,6 +88,30 @@ class Verdict:
             "count": self.estimate.count if self.estimate else 0,
             "evidence": self.evidence,
         }
+
+
+class Verdicts(Viewed, list[Verdict]):
+    """Verdicts, to be seen together."""
+
+    @property
+    def view(self) -> View:
+        said = [one.decision for one in self]
+        tally = ", ".join(f"{said.count(decision)} {decision}" for decision in dict.fromkeys(said))
+        rows = [[one.claim, one.decision, one.interval, f"{one.threshold:.3g}", one.words] for one in self]
+        header = ["claim", "verdict", "number", "yes above", "in words"]
+        title = f"{counted(len(self), 'verdict')}: {tally}" if self else "No verdicts"
+        return View(title=title, parts=[Grid(header=header, rows=rows)], drawing="verdicts", data=_drawn(self))
+
+
+def verdict_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """One row per verdict."""
+    return pd.DataFrame([verdict.row() for verdict in verdicts])
+
+
+def _drawn(verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """The table with the ends of the scale that each number is shown on."""
+    ends = pd.DataFrame([one.span for one in verdicts], columns=["least", "most"])
+    return pd.concat([verdict_table(verdicts), ends], axis=1)
 
 
 def _singular(name: str) -> str:

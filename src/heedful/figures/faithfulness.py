@@ -29,15 +29,22 @@ def metric_grid(table: pd.DataFrame) -> Canvas:
     Metrics without a better end, and those that were not measured, are grey. A dot marks what cannot be told from the
     best of its row: the two intervals overlap.
     """
+    canvas = Canvas(figsize=grid_size(table), layout=ConstrainedLayoutEngine())
+    draw_grid(canvas.subplots(), table)
+    return canvas
+
+
+def grid_size(table: pd.DataFrame) -> tuple[float, float]:
+    """In inches."""
+    return WIDTH * table["method"].nunique() + MARGINS[0], HEIGHT * table["metric"].nunique() + MARGINS[1]
+
+
+def draw_grid(axis: Axes, table: pd.DataFrame) -> None:
     methods, metrics = list(dict.fromkeys(table["method"])), list(dict.fromkeys(table["metric"]))
-    size = WIDTH * len(methods) + MARGINS[0], HEIGHT * len(metrics) + MARGINS[1]
-    canvas = Canvas(figsize=size, layout=ConstrainedLayoutEngine())
-    axis = canvas.subplots()
     rows = {str(name): part.set_index("method").loc[methods] for name, part in table.groupby("metric", sort=False)}
     for place, name in enumerate(metrics):
         _draw_row(axis, place, rows[name])
     _label(axis, methods, [f"{name} {ARROWS.get(rows[name]['direction'].iloc[0], '')}".strip() for name in metrics])
-    return canvas
 
 
 def _draw_row(axis: Axes, place: int, rows: pd.DataFrame) -> None:

@@ -78,7 +78,7 @@ def permutation_violins(permutation: pd.DataFrame, grid: Grid) -> Canvas:
     """How far the output moves when attention is shuffled, by the largest weight of the text."""
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
-        _violins(axis, rows, "tvd_median", style.SKY)
+        draw_violins(axis, rows, "tvd_median", style.SKY)
         axis.set(ylim=(-0.03, 1.03))
 
     panel = Panel(draw=draw, x="largest attention weight of the text", y="median TVD, shuffled", height=2.6)
@@ -90,7 +90,7 @@ def seed_violins(seeds: pd.DataFrame, grid: Grid) -> Canvas:
     """How far the attention of another training lies from the first one's, by the largest weight of the text."""
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
-        _violins(axis, rows, "jsd", style.ORANGE)
+        draw_violins(axis, rows, "jsd", style.ORANGE)
         _most(axis)
 
     panel = Panel(draw=draw, x="largest attention weight of the text", y="JSD between seeds", height=2.6)
@@ -299,7 +299,7 @@ def _handles(groups: Sequence[str], looks: Mapping[str, style.Look]) -> list[Lin
     ]
 
 
-def _violins(axis: Axes, rows: pd.DataFrame, column: str, colour: str) -> None:
+def draw_violins(axis: Axes, rows: pd.DataFrame, column: str, colour: str) -> None:
     """The column by quarters of the largest weight: violins with medians, or points where instances are few."""
     known = rows.dropna(subset=[column])
     places = quarters(known["largest_weight"]).cat.codes.to_numpy()

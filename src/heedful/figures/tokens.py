@@ -69,12 +69,17 @@ def polarity_against_attention(table: pd.DataFrame) -> Canvas:
     columns = polarity_names(table)[:MOST_CLASSES]
     canvas, axes = style.panels(len(columns), width=6.0 if len(columns) == 1 else 4.6, height=4.4)
     for axis, column in zip(axes, columns, strict=True):
-        _draw_groups(axis, table, column, "attention")
-        axis.margins(0.12)
-        name_ends(axis, table, column)
-        title = _worded(column, "Push and attention", "Push towards {} and attention")
-        axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title=title)
+        draw_push(axis, table, column)
     return _with_legend(canvas, axes)
+
+
+def draw_push(axis: Axes, table: pd.DataFrame, column: str) -> None:
+    """One panel of it: a class, by its column."""
+    _draw_groups(axis, table, column, "attention")
+    axis.margins(0.12)
+    name_ends(axis, table, column)
+    title = _worded(column, "Push and attention", "Push towards {} and attention")
+    axis.set(xlabel=score_label(column), ylabel=score_label("attention"), title=title)
 
 
 @style.house_style()
@@ -94,19 +99,28 @@ def weights_by_group(weights: pd.DataFrame) -> Canvas:
 @style.house_style()
 def learning_curves(history: pd.DataFrame) -> Canvas:
     """Loss on train (with dropout) and dev, and dev accuracy with the chosen epoch."""
-    best = history[history["kept"]].iloc[0]
-    dot = "o" if len(history) == 1 else ""  # a line through one point cannot be seen
     canvas, (losses, accuracy) = style.panels(2, width=4.2, height=3.0)
+    dot = "o" if len(history) == 1 else ""  # a line through one point cannot be seen
     losses.plot(history["epoch"], history["train_loss"], color=style.BLACK, marker=dot, label="train, with dropout")
     losses.plot(history["epoch"], history["dev_loss"], color=style.BLACK, marker=dot, linestyle="--", label="dev")
-    accuracy.plot(history["epoch"], history["dev_accuracy"], color=style.BLACK)
-    chosen = f"chosen: epoch {best['epoch']:.0f}"
-    accuracy.plot(best["epoch"], best["dev_accuracy"], "o", color=style.BLACK, label=chosen)
-    for axis, name in ((losses, "loss"), (accuracy, "dev accuracy")):
-        axis.set(xlabel="epoch", ylabel=name, title=name.capitalize())
-        axis.legend()
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _finish_curve(losses, "loss")
+    draw_accuracy(accuracy, history)
     return canvas
+
+
+def draw_accuracy(axis: Axes, history: pd.DataFrame) -> None:
+    """Dev accuracy with the chosen epoch."""
+    best = history[history["kept"]].iloc[0]
+    axis.plot(history["epoch"], history["dev_accuracy"], color=style.BLACK)
+    chosen = f"chosen: epoch {best['epoch']:.0f}"
+    axis.plot(best["epoch"], best["dev_accuracy"], "o", color=style.BLACK, label=chosen)
+    _finish_curve(axis, "dev accuracy")
+
+
+def _finish_curve(axis: Axes, name: str) -> None:
+    axis.set(xlabel="epoch", ylabel=name, title=name.capitalize())
+    axis.legend()
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 @dataclass(frozen=True, kw_only=True)

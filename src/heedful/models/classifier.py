@@ -35,7 +35,7 @@ from heedful.models.layers import (
     make_encoder,
     uniform,
 )
-from heedful.notebook import counted, listed, pairs, panel
+from heedful.notebook import Grid, View, Viewed, counted, listed
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, in_order, lengths_of, positions_of, segments_of
 from heedful.text.vectors import Vectors
@@ -101,7 +101,7 @@ class Output:
     units: AttendedUnits
 
 
-class Classifier(nn.Module, ABC):
+class Classifier(Viewed, nn.Module, ABC):
     """Embeddings, one or more levels of encoder and attention, and an affine readout of the last document vector."""
 
     hierarchical: bool
@@ -333,8 +333,9 @@ class Classifier(nn.Module, ABC):
         known = f"{facts['vocabulary']}, classes {facts['classes']}"
         return f"{type(self).__name__}({kind}{self._imposed()}, {known}; {facts['training']})"
 
-    def _repr_html_(self) -> str:
-        return panel(type(self).__name__, pairs(self._facts()))
+    @property
+    def view(self) -> View:
+        return View(title=type(self).__name__, parts=[Grid.pairs(self._facts())], drawing="training", data=self.history)
 
     def _facts(self) -> dict[str, str]:
         settings, scores = self.settings, list(self.history.get("dev_accuracy", ()))

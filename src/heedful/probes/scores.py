@@ -19,6 +19,8 @@ from heedful.analysis.tokens import GroupRule, token_table, training_counts, tra
 from heedful.errors import InputError, UnknownName
 from heedful.models.classifier import Classifier
 from heedful.models.layers import AdditiveAttention, AffineEncoder
+from heedful.notebook import Grid, View, counted
+from heedful.shown_tables import ShownTable
 from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch
 from heedful.traces import Trace
@@ -28,6 +30,9 @@ Columns = dict[str, Float[Tensor, " vocab"]]
 
 SCOPES = ("global", "local")
 
+MOST_SHOWN, MOST_POLARITIES = 12, 5
+"""Tokens, and classes, that are shown at first sight."""
+
 
 def token_scores(
     model: Classifier,
@@ -36,7 +41,7 @@ def token_scores(
     *,
     rule: GroupRule | None = None,
     min_count: int = 1,
-) -> pd.DataFrame:
+) -> ShownTable:
     """What the training split says of every token of the vocabulary, and what the model learned of it.
 
         s_e = eᵀW        a_e = eᵀV/λ        γ_e = (r⁺ − r⁻) / (r⁺ + r⁻)        (Sun & Lu 2020, sections 3 and 5)
@@ -90,7 +95,26 @@ def token_scores(
         seen = counts.sum(1).numpy() > 0
         scores = [column for column in table if column == "attention" or str(column).startswith("polarity")]
         table.loc[~seen, scores] = float("nan")
-    return table
+    return ShownTable.of(table, scores_view)
+
+
+def scores_view(table: pd.DataFrame) -> View:
+    """Token scores at first sight: how many tokens of each group, and the most attended ones."""
+    sizes = table["group"].value_counts()
+    polarities = [str(name) for name in table if str(name).startswith("polarity")]
+    numbers = ["count", *polarities[:MOST_POLARITIES], "attention"]
+    attended = table.nlargest(MOST_SHOWN, "attention")
+    rows = [
+        [token, group, f"{count:,}", *map("{:+.2f}".format, scores)]
+        for token, group, count, *scores in attended[["token", "group", *numbers]].itertuples(index=False)
+    ]
+    return View(
+        title=f"Token scores: {counted(len(table), 'token')}",
+        sentences=[", ".join(f"{group} {size:,}" for group, size in sizes.items()), "Most attended:"],
+        parts=[Grid(header=["token", "group", *numbers], rows=rows)],
+        drawing="token_scores",
+        data=table,
+    )
 
 
 def _local_trace(model: Classifier, corpus: Corpus) -> Trace:

@@ -1,15 +1,16 @@
 """The page: all that an audit, a study or an erasure shows, as one value. HTML, terminal and JSON are its views."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from heedful.claims import Decision, Verdict
+from heedful.claims import Decision, Verdict, Verdicts
 from heedful.claims.answer import Answer
 from heedful.figures.picture import Picture
+from heedful.notebook import View
 from heedful.report import plain
 from heedful.report.instances import Instances
 from heedful.report.strips import Example
@@ -124,6 +125,15 @@ class Page:
     def pictures(self) -> Iterator[Picture]:
         for section in self.sections:
             yield from section.pictures
+
+
+def page_view(page: Page) -> View:
+    """What there is to see of a page at first sight: its answer, how good the model is, and where the report lies."""
+    verdicts = Verdicts(verdict for _, verdict in page.verdicts())
+    first = View(title=page.headline) if page.answer is None else page.answer.view
+    report = [f"Report: {page.places['report']}"] if "report" in page.places else []
+    told = [page.worth] if page.worth else []
+    return replace(first, sentences=[*told, *first.sentences, *report], drawing="verdicts", data=verdicts.view.data)
 
 
 def payload(page: Page) -> dict[str, Any]:

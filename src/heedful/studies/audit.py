@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from heedful.analysis.faithfulness.cost import MOST_UNITS
-from heedful.claims import Verdict, verdict_table
+from heedful.claims import Verdicts, verdict_table
 from heedful.claims.answer import STORY, Answer
 from heedful.config import RunSettings
 from heedful.errors import ConfigError
@@ -20,13 +20,13 @@ from heedful.figures.dynamics import attention_over_time
 from heedful.figures.erasure import Grid
 from heedful.figures.manipulation import adversary_histograms, permutation_violins
 from heedful.figures.picture import Figure, Picture
-from heedful.notebook import counted
+from heedful.notebook import View, Viewed, counted
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.exports import save_tables
 from heedful.report.html import write_html
 from heedful.report.instances import Instances
-from heedful.report.page import Page, PageTable, Section, payload
+from heedful.report.page import Page, PageTable, Section, page_view, payload
 from heedful.report.strips import telling_instances
 from heedful.report.timeline import timeline
 from heedful.report.vocabulary import Vocabulary
@@ -130,7 +130,7 @@ MANIPULATED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class Audit(Viewed):
     """A finished audit: the run it rests on, what was examined and advised, its page, and where its report is."""
 
     run: Run
@@ -148,9 +148,13 @@ class Audit:
         return self.examined.answer
 
     @property
-    def verdicts(self) -> list[Verdict]:
+    def view(self) -> View:
+        return page_view(self.page)
+
+    @property
+    def verdicts(self) -> Verdicts:
         """All of them: of the words, of erasure, of other attention, of the model, and of the sweep over λ."""
-        return [*self.examined.verdicts, *self.advice.verdicts]
+        return Verdicts([*self.examined.verdicts, *self.advice.verdicts])
 
     @property
     def erasure(self) -> ErasedAttention:

@@ -17,15 +17,16 @@ from heedful.adapters import ClassifierSubject
 from heedful.analysis.faithfulness.cost import MOST_UNITS, Cost
 from heedful.analysis.smallest import cost_of_search
 from heedful.analysis.words import Words, measure_words
-from heedful.claims import Verdict, judge, verdict_table
+from heedful.claims import Verdicts, judge, verdict_table
 from heedful.claims.answer import Answer
 from heedful.claims.scores import LEARNED
 from heedful.explainers import explain
 from heedful.files import digest_of
+from heedful.notebook import View, Viewed
 from heedful.probes.scores import token_scores
 from heedful.report.exports import save_tables
 from heedful.report.html import write_html
-from heedful.report.page import Page, payload
+from heedful.report.page import Page, page_view, payload
 from heedful.studies.compare import ATTENTION, USUAL, Compared, compare
 from heedful.studies.examine import ON_REMOVED_WORDS, ON_WORDS, Examination, examine
 from heedful.studies.foreign_found import Asked, Parts, ask, scope_words
@@ -46,7 +47,7 @@ NOTHING_TO_EXPLAIN = "Nothing is chosen: the model is not shown to tell the clas
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ForeignAudit:
+class ForeignAudit(Viewed):
     """A finished audit of a model that was not trained here.
 
     answer: None where the model has no attention to judge. examined: of a model with a trace; removed: of any other.
@@ -54,7 +55,7 @@ class ForeignAudit:
 
     model: Subject
     answer: Answer | None
-    verdicts: Sequence[Verdict]
+    verdicts: Verdicts
     words: Words
     compared: Compared
     examined: Examination | None
@@ -64,6 +65,10 @@ class ForeignAudit:
 
     def __repr__(self) -> str:
         return f"ForeignAudit({self.page.headline} Report: {self.report})"
+
+    @property
+    def view(self) -> View:
+        return page_view(self.page)
 
     def summary(self) -> dict[str, Any]:
         """The audit as plain data (`heedful.report.page`)."""
@@ -174,7 +179,7 @@ def _report(parts: Parts, folder: Path) -> ForeignAudit:
     return ForeignAudit(
         model=parts.asked.model,
         answer=parts.answer,
-        verdicts=parts.verdicts,
+        verdicts=Verdicts(parts.verdicts),
         words=parts.words,
         compared=parts.compared,
         examined=parts.examined,

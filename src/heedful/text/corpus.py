@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import pandas as pd
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import DataError
-from heedful.notebook import counted, listed, panel, sentences, short, table
+from heedful.notebook import Grid, View, Viewed, counted, listed, short
 from heedful.text.ragged import Batch, Sentences, lengths_of, offsets_of, positions_of
 from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary, sentence_starts
 
@@ -101,7 +102,7 @@ class Split:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus:
+class Corpus(Viewed):
     """Three splits over one vocabulary, which knows the training split only. Made by `heedful.load_corpus`.
 
     name: what it is called.
@@ -139,13 +140,24 @@ class Corpus:
         said = f"; {counted(len(self.notices), 'notice')}" if self.notices else ""
         return f"Corpus({short(self.name)}: {sizes} texts; {known}{said})"
 
-    def _repr_html_(self) -> str:
+    @property
+    def view(self) -> View:
         own, more = self.class_names[: MOST_COLUMNS - 1], self.class_names[MOST_COLUMNS - 1 :]
         columns = [*own, *([f"{len(more)} other classes"] if len(more) > 1 else more)]
         rows = [[name, *_row(split, self.classes, len(columns))] for name, split in self.splits().items()]
         header = ["split", "texts", *(short(name) for name in columns), "mean length"]
-        title = f"Corpus {short(self.name)}: {self.classes} classes, {counted(len(self.vocabulary), 'token')}"
-        return panel(title, table(header, rows), sentences(self.notices))
+        return View(
+            title=f"Corpus {short(self.name)}: {self.classes} classes, {counted(len(self.vocabulary), 'token')}",
+            sentences=self.notices,
+            parts=[Grid(header=header, rows=rows)],
+            drawing="classes",
+            data=self._counts(),
+        )
+
+    def _counts(self) -> pd.DataFrame:
+        """How many texts of each class each split has."""
+        counts = {name: torch.bincount(split.labels, minlength=self.classes) for name, split in self.splits().items()}
+        return pd.DataFrame({"class": self.class_names, **{name: found.numpy() for name, found in counts.items()}})
 
     @property
     def classes(self) -> int:

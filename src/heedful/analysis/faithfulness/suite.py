@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from heedful.analysis.flips import TraceReading
 from heedful.analysis.statistics import LEVEL, RESAMPLES, means_over_instances
 from heedful.errors import InputError
 from heedful.explanations import Explanation
-from heedful.notebook import counted, listed, panel, short, table
+from heedful.notebook import Grid, View, Viewed, counted, listed, short
 from heedful.subjects import Reading, Subject
 from heedful.traces import Trace
 
@@ -32,7 +31,7 @@ Again = Callable[[int], Explanation]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Faithfulness:
+class Faithfulness(Viewed):
     """Explanations by metrics.
 
     table: one row per method and metric: value (the mean over texts), low, high (its interval over texts), count
@@ -59,11 +58,17 @@ class Faithfulness:
         texts = counted(self.instances["instance"].nunique(), "text")
         return f"Faithfulness({listed(methods)}: {counted(metrics, 'metric')}, {texts}, units go by {self.how})"
 
-    def _repr_html_(self) -> str:
+    @property
+    def view(self) -> View:
         wide = self.wide()
         rows = [[str(row[0]), *map(_shown, row[1:])] for row in wide.itertuples()]
-        remarks = [f"<div>{escape(f'{name}: {remark}')}</div>" for name, remark in self.remarks.items()]
-        return panel(repr(self), table(["metric", *map(str, wide.columns)], rows), *remarks)
+        return View(
+            title=repr(self),
+            sentences=[f"{name}: {remark}" for name, remark in self.remarks.items()],
+            parts=[Grid(header=["metric", *map(str, wide.columns)], rows=rows)],
+            drawing="metrics",
+            data=self.table,
+        )
 
     def wide(self) -> pd.DataFrame:
         """The values alone, a row for each metric with an arrow to what is better, a column for each method."""
