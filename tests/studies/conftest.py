@@ -8,7 +8,7 @@ from heedful.sweep import engines
 from heedful.sweep.engines import Ended, Event, Job, Outcome, Started, perform
 
 
-class Here:
+class Here(engines.LocalEngine):
     """Does jobs in this process: workers take seconds to begin, and tests of sweeps hold that results are the same."""
 
     workers = 1
