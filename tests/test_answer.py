@@ -137,13 +137,15 @@ def test_where_most_decisions_rest_on_no_part_of_their_text_nothing_is_said_of_d
     assert " That is of 311 of 1,200 decisions: " in few.words
     assert few.words.endswith("Of so few, nothing is said of decisions at large.")
     most = answer([*some, counted("S13", 900), counted("S4", 1200)]).question("decision")
-    assert (most.decision, most.words.endswith("rests on no part of its text.")) == ("yes", True)
+    assert (most.decision, most.more.endswith("rests on no part of its text.")) == ("yes", True)
     every = answer([*some, counted("S13", 1200), counted("S4", 1200)]).question("decision")
-    assert "decisions: what is left" not in every.words
+    assert "decisions: what is left" not in every.words + every.more
 
 
 def test_sentences_have_the_weights_in_a_hierarchical_model() -> None:
-    found = answer(verdicts(**ALL_YES), unit="sentences")
+    found = answer(verdicts(**ALL_YES, J3b="yes"), unit="sentences")
+    assert found.question("decision").words.startswith("The most attended sentences hold more of what decides")
+    assert found.question("story").words.endswith("without the most attended sentence.")
     assert found.uses[1].words == "The sentences with the largest weights in a text are mostly those that decided it."
 
 
@@ -182,13 +184,13 @@ def test_a_model_that_is_not_shown_to_beat_guessing_is_not_explained(decision: D
 )
 def test_better_guides_are_named(gradient: Decision, margin: Decision, words: str) -> None:
     found = answer(verdicts(**{**ALL_YES, "S5": gradient, "S14": margin})).question("decision")
-    assert found.words.endswith(f". {words}")
+    assert found.more == words
     assert found.rests_on == ("S6b", "S13", "S5", "S14")
 
 
 def test_what_does_not_hold_of_the_decisions_for_every_class_is_no_yes() -> None:
     same = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "yes"}).question("decision")
-    assert (same.decision, "every class" in same.words) == ("yes", False)
+    assert (same.decision, "every class" in same.words + same.more) == ("yes", False)
     apart = answer(verdicts(**ALL_YES), classes={"good": "yes", "bad": "no"})
     assert apart.question("decision").decision == "not shown"
     assert apart.question("decision").words.endswith(
@@ -200,13 +202,13 @@ def test_what_does_not_hold_of_the_decisions_for_every_class_is_no_yes() -> None
     assert whole.headline.endswith("single decisions. Of decisions for “bad” alone it is not shown.")
     refuted = answer(verdicts(**{**ALL_YES, "S13": "no"}), classes={"good": "yes", "bad": "no"})
     assert refuted.headline.endswith("Decisions for “good” are an exception: what decided those it finds.")
-    assert (unsure.decision, unsure.words.endswith("not shown for “bad”.")) == ("yes", True)
+    assert (unsure.decision, unsure.more.endswith("not shown for “bad”.")) == ("yes", True)
 
 
 def test_the_answer_says_what_it_is_of() -> None:
     assert answer(verdicts(**ALL_YES), scope="One training.").scope == "One training."
-    noted = answer(verdicts(**ALL_YES), note="Of 9 words 3 count.").question("corpus").words
-    assert noted.endswith("they get more of the attention. Of 9 words 3 count.")
+    noted = answer(verdicts(**ALL_YES), note="Of 9 words 3 count.").question("corpus")
+    assert (noted.words, noted.more) == (answer(verdicts(**ALL_YES)).question("corpus").words, "Of 9 words 3 count.")
 
 
 EACH_TEXT = (
@@ -221,19 +223,19 @@ EACH_TEXT = (
         (
             "yes",
             "yes",
-            "For most texts other weights give exactly the same output without the most attended unit and "
+            "For most texts other weights give exactly the same output without the most attended word and "
             "for most of them attention far from the model's own keeps it within .05.",
         ),
         (
             "no",
             "yes",
-            "For most texts no weights give exactly the same output without the most attended unit, but for most "
+            "For most texts no weights give exactly the same output without the most attended word, but for most "
             "of them attention far from the model's own keeps it within .05.",
         ),
         (
             "not shown",
             "no",
-            "Whether for most texts other weights give exactly the same output without the most attended unit is not "
+            "Whether for most texts other weights give exactly the same output without the most attended word is not "
             "shown, but for most of them no attention far from the model's own keeps it within .05.",
         ),
     ],
@@ -244,10 +246,10 @@ def test_whether_another_story_can_be_told_is_what_leaving_the_most_attended_uni
     found = answer(verdicts(**ALL_YES, J3b=otherwise, J3=far))
     story = found.question("story")
     assert (story.decision, story.rests_on) == (otherwise, STORY)
-    assert story.words == f"{words} {EACH_TEXT}"
+    assert (story.words, story.more) == (words, EACH_TEXT)
     assert found.headline == answer(verdicts(**ALL_YES)).headline  # is of the first two questions
     drawn = answer(verdicts(J3b=otherwise, J3=far), drawn="Of 9 texts 3 count.").question("story")
-    assert drawn.words == f"{words} Of 9 texts 3 count. {EACH_TEXT}"
+    assert (drawn.words, drawn.more) == (words, f"Of 9 texts 3 count. {EACH_TEXT}")
 
 
 @pytest.mark.parametrize("whole", DECISIONS)
@@ -255,9 +257,10 @@ def test_what_one_attention_for_the_whole_corpus_could_do_is_said_beside_and_dec
     alone = answer(verdicts(J3b="no", J3="no")).question("story")
     found = answer(verdicts(J3b="no", J3="no", J4=whole)).question("story")
     assert (found.decision, found.rests_on) == ("no", ("J3b", "J3", "J4"))
-    begin, _, end = found.words.partition("weights of its own. ")
-    assert alone.words.startswith(begin)
-    assert "another question" not in found.words
+    begin, _, end = found.more.partition("weights of its own. ")
+    assert alone.words == found.words
+    assert alone.more.startswith(begin)
+    assert "another question" not in found.more
     assert end.startswith(
         {
             "yes": "One attention for the whole corpus could tell another story, too: ",
@@ -275,7 +278,7 @@ def test_what_one_attention_for_the_whole_corpus_could_do_is_said_beside_and_dec
         ("no", "not shown", "no", "What does not explain a decision does not justify it."),
         ("yes", "yes", "no", "Other weights would justify it as well."),
         ("not shown", "yes", "no", "Other weights would justify it as well."),
-        ("yes", "no", "yes", "The weights show what decided, and the same output needs the most attended unit."),
+        ("yes", "no", "yes", "The weights show what decided, and the same output needs the most attended word."),
         ("yes", "not shown", "not shown", "Whether other weights would justify it as well is not shown."),
         ("not shown", "no", "not shown", "What is not shown to explain a decision does not justify it."),
         ("not shown", "not shown", "not shown", "What is not shown to explain a decision does not justify it."),

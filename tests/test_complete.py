@@ -15,7 +15,8 @@ from heedful.explainers import EXPLAINERS
 from heedful.models.layers import ATTENTIONS, ENCODERS
 from heedful.studies import audit
 from heedful.studies.compare import GRID
-from heedful.studies.foreign import WORDS
+from heedful.studies.examine import CURVES
+from heedful.studies.foreign_page import WORDS
 from heedful.studies.one_attention import PICTURE
 from heedful.studies.study import STUDIES, find_study
 
@@ -32,7 +33,7 @@ REGISTRIES: Mapping[str, Collection[str]] = {
         *(f"{study} {figure.name}" for study in STUDIES for figure in find_study(study).figures),
         *(
             f"audit {figure.name}"
-            for figure in (*audit.FIGURES, audit.OVER_TIME, *audit.MANIPULATED, PICTURE, GRID, WORDS)
+            for figure in (*audit.FIGURES, audit.OVER_TIME, *audit.MANIPULATED, CURVES, PICTURE, GRID, WORDS)
         ),
     ],
 }

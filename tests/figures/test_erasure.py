@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from heedful.analysis.quality import excess, with_common
+from heedful.analysis.quality import by_ranking, erasure_curves, excess, with_common
 from heedful.figures.erasure import (
     COMMON,
     RANKINGS,
@@ -15,10 +15,12 @@ from heedful.figures.erasure import (
     divergence_clouds,
     erased_boxes,
     excess_curves,
+    flip_curves,
     flip_matrices,
     negative_counts,
 )
 from heedful.figures.picture import render
+from tests.covering import covers
 
 GRID = Grid(models=("HANrnn",), datasets={"yelp10k": "Yelp"})
 
@@ -35,6 +37,28 @@ def flips_table(
     columns = ["dataset", "model", "seed", "ranking", "order", "instance", "units", "erased", "fraction"]
     table = pd.DataFrame(rows, columns=columns).astype({"erased": "Int64"})
     return table.assign(mass=table["fraction"] / 2)
+
+
+CURVED = flips_table({"attention": [2, 4, 10, None, 10], "minimum": [1, 2, 3, 4, 10]})
+"""Ten units each; the decision of the last text rests on no part of it."""
+
+
+def test_erasure_curves_count_what_is_flipped_by_a_part_of_the_text() -> None:
+    curves = erasure_curves(by_ranking(CURVED), points=11).pivot(index="fraction", columns="ranking", values="flipped")
+    assert curves.index.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    assert curves["attention"].tolist() == [0.0, 0.0, 0.25, 0.25, *[0.5] * 7]  # two of four, never by everything
+    assert curves["minimum"].tolist() == [0.0, 0.25, 0.5, 0.75, *[1.0] * 7]
+    alone = CURVED[CURVED["instance"] == 4]
+    assert erasure_curves(by_ranking(alone))["flipped"].isna().all()
+
+
+@covers(figure=("audit erasure-curves",))
+def test_erasure_curves_are_drawn_by_ranking() -> None:
+    (axis,) = flip_curves(erasure_curves(by_ranking(CURVED), points=11)).axes
+    lines = {str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in axis.lines}
+    assert list(lines) == ["attention", "minimum"]
+    assert lines["attention"][2:5] == [0.25, 0.25, 0.5]
+    assert axis.get_xlabel() == "share of the text that is erased"
 
 
 def single_table(

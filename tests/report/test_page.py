@@ -1,5 +1,6 @@
 """One HTML file that needs nothing else, escapes everything, and shows the verdicts first."""
 
+import json
 import re
 from base64 import b64encode
 from collections import Counter
@@ -20,6 +21,7 @@ from heedful.report.page import Judged, PageTable, Section
 from heedful.report.page import Page as Shown
 from heedful.report.strips import Example, Piece, Strip
 from heedful.studies.audit import Audit
+from tests.verdicts import verdict
 
 pytestmark = pytest.mark.xdist_group("report")  # one worker makes the report
 
@@ -62,7 +64,8 @@ class Page(HTMLParser):
             assert self.open_elements.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.said.append(data)
+        if self.open_elements[-1:] not in (["script"], ["style"]):
+            self.said.append(data)
 
     @property
     def text(self) -> str:
@@ -88,22 +91,19 @@ def test_the_page_names_no_address(html: str, page: Page) -> None:
     assert not re.search(r"@import|url\((?!#)", html)
 
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-
-
-def test_the_page_has_no_code_but_the_slider(html: str, page: Page) -> None:
+def test_the_page_has_no_code_but_its_own(html: str, page: Page) -> None:
     assert page.elements["img"] == page.elements["iframe"] == 0
     assert not [name for name, _ in page.attributes if name.startswith("on")]
-    assert page.elements["script"] == 2
-    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
-    allowed = b64encode(sha256(script.encode()).digest()).decode()
-    assert ("content", f"{POLICY}; script-src 'sha256-{allowed}'") in page.attributes
-
-
-def test_a_page_without_a_slider_has_no_code() -> None:
-    page = Page.of(rendered())
-    assert page.elements["script"] == 0
-    assert ("content", POLICY) in page.attributes
+    data = re.findall(r'<script type="application/json".*?>(.*?)</script>', html, re.DOTALL)
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    assert page.elements["script"] == len(data) + len(scripts)
+    assert len(scripts) == 2  # of the page and of its timeline
+    assert [json.loads(one) for one in data]
+    allowed = sorted(b64encode(sha256(script.encode()).digest()).decode() for script in scripts)
+    (policy,) = [value for name, value in page.attributes if name == "content" and value.startswith("default-src")]
+    begin, _, named = policy.partition("; script-src ")
+    assert begin == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert sorted(named.replace("'sha256-", "").replace("'", "").split()) == allowed
 
 
 def test_texts_and_class_names_are_shown_as_they_are(page: Page) -> None:
@@ -132,10 +132,11 @@ def test_every_reference_within_the_page_has_its_target(html: str, page: Page) -
 
 
 def test_sections_come_in_their_order(html: str) -> None:
-    places = [
-        html.index(f'<section id="{name}">')
-        for name in ("answer", "accuracy", "verdicts", "erasure", "advice", "figures", "training", "tokens", "examples")
-    ]
+    found = re.findall(r'<(?:section|details class="section[ \w]*") id="(\w[\w-]*)"', html)
+    assert found[:2] == ["answer", "opening"]
+    assert found[2:6] == ["accuracy", "verdicts", "erasure", "attack"]
+    assert found[-6:] == ["tokens", "training", "advice", "notices", "facts", "terms"]
+    places = [html.index(f'id="{name}"') for name in found]
     assert places == sorted(places)
     assert html.index('class="answer"') < places[0]
 
@@ -143,8 +144,10 @@ def test_sections_come_in_their_order(html: str) -> None:
 def test_the_audit_leaves_tables_and_figures_beside_the_page(hostile_audit: Audit) -> None:
     folder = hostile_audit.report.parent
     tables = {path.name for path in (folder / "tables").iterdir()}
-    assert {f"{name}.{kind}" for name in ("tokens", "verdicts") for kind in ("csv", "parquet", "tex")} <= tables
-    assert len(list((folder / "figures").iterdir())) == 21
+    assert {
+        f"{name}.{kind}" for name in ("tokens", "erasure-curves", "verdicts") for kind in ("csv", "parquet", "tex")
+    } <= tables
+    assert len(list((folder / "figures").iterdir())) == 24
 
 
 VERDICT = Verdict(
@@ -159,7 +162,8 @@ VERDICT = Verdict(
 EXAMPLE = Example(
     strips=[
         Strip(
-            name="attention", pieces=[Piece(text="a&b", shade=0.5, note="attention weight 0.500"), Piece(text="\n ")]
+            name="attention",
+            pieces=[Piece(text="a&b", shade=0.5, note="attention weight 0.500", marked=True), Piece(text="\n ")],
         ),
         Strip(
             name="used here",
@@ -172,6 +176,7 @@ EXAMPLE = Example(
     probability=0.875,
     label="negative",
     why="surest mistake",
+    note="A note on it.",
     cut=1234,
 )
 PICTURE = Picture(name="one", title="A picture", caption="See.", stem="one", files={"svg": b"<svg></svg>"})
@@ -199,21 +204,22 @@ def rendered(*sections: Section, **changes: object) -> str:
 
 def test_the_numbers_of_a_report_are_on_its_page() -> None:
     shown = Page.of(rendered()).text
-    assert "C1 Claims <b>this</b>. no Only a quarter." in shown
-    assert "share: 0.250 [0.125, 0.500], line at 0.9, 8 tokens" in shown
+    assert "no Claims <b>this</b>. C1 Only a quarter." in shown
+    assert "share: 0.250 [0.125, 0.500], yes above 0.9; 8 tokens Claim C1, after Sun & Lu 2020." in shown
     assert "Across the corpus, does attention point at the words that decide? not shown The model itself is in" in shown
-    assert "explain one decision not shown Do not rest on the words with the largest weights" in shown
+    assert "to explain one decision ? not shown Do not rest on the words with the largest weights" in shown
     assert "surest mistake predicted positive (87.5 %) label negative 1,234 more tokens are not shown" in shown
+    assert "A note on it." in shown
     assert "3 rows left out." in shown
     assert "a < b: can you trust attention" in shown
     assert "text_column –" in shown
 
 
-def test_shades_are_colours_of_their_strength() -> None:
+def test_words_are_shaded_by_their_strength_and_framed() -> None:
     html = rendered()
-    assert '<span style="background:rgba(230,159,0,0.500)" title="attention weight 0.500">a&amp;b</span>\n ' in html
-    assert '<span style="background:rgba(204,121,167,0.800)" title="gave -1.000 to the decision">a&amp;b</span>' in html
-    assert '<span style="background:rgba(0,158,115,0.400)" title="would push +1.00">a&amp;b</span>' in html
+    assert '<span class="u attended m" style="--s:0.50" data-note="attention weight 0.500">a&amp;b</span>\n ' in html
+    assert '<span class="u away" style="--s:1.00" data-note="gave -1.000 to the decision">a&amp;b</span>' in html
+    assert '<span class="u towards" style="--s:0.50" data-note="would push +1.00">a&amp;b</span>' in html
 
 
 def test_a_verdict_without_numbers_has_no_scale() -> None:
@@ -229,7 +235,7 @@ def test_a_verdict_without_numbers_has_no_scale() -> None:
     html = rendered(sections=[Section(name="one", title="One", verdicts=[empty])], notices=[])
     assert 'class="scale"' not in html
     assert "There are too few words to tell." in html
-    assert 'class="notices"' not in html
+    assert 'id="notices"' not in html
 
 
 def test_a_section_shows_its_sentence_its_table_and_its_note() -> None:
@@ -246,12 +252,14 @@ def test_a_section_shows_its_sentence_its_table_and_its_note() -> None:
 def test_verdicts_of_several_data_sets_stand_beside_each_other() -> None:
     judged = [Judged(dataset="<one>", verdicts=[VERDICT]), Judged(dataset="two", verdicts=[])]
     whole = Page.of(rendered(sections=[Section(name="verdicts", title="Verdicts", judged=judged)]))
-    assert "Claim <one> two C1 Claims <b>this</b>. no 0.250 [0.125, 0.500], line at 0.9 – <one> in words" in whole.text
-    assert "C1 Claims <b>this</b>. no Only a quarter." in whole.text
+    assert (
+        "Claim <one> two C1 Claims <b>this</b>. no 0.250 [0.125, 0.500], yes above 0.9 – <one> in words" in whole.text
+    )
+    assert "no Claims <b>this</b>. C1 Only a quarter." in whole.text
 
 
 def test_a_line_is_rounded_and_one_is_not_many() -> None:
-    verdict = Verdict(
+    found = Verdict(
         claim="S3",
         statement="s",
         decision="yes",
@@ -261,5 +269,24 @@ def test_a_line_is_rounded_and_one_is_not_many() -> None:
         words="w",
         sides=("runs",),
     )
-    shown = Page.of(rendered(sections=[Section(name="one", title="One", verdicts=[verdict])], facts={})).text
-    assert shown.endswith("share: 0.750 [0.700, 0.800], line at 0.667, 1 run")
+    shown = Page.of(rendered(sections=[Section(name="one", title="One", verdicts=[found])], facts={})).text
+    assert "share: 0.750 [0.700, 0.800], yes above 0.667; 1 run Claim S3, after Serrano & Smith 2019." in shown
+
+
+def test_verdicts_that_a_question_rests_on_come_first() -> None:
+    rests = [verdict("S6b", "yes"), verdict("S13", "no")]
+    section = Section(name="erasure", title="Erase", verdicts=[verdict("S1", "yes"), *rests], question="decision")
+    shown = Shown(title="t", headline="h", answer=answer(rests), sections=[section])
+    assert [one.claim for one in shown.deciding(section)] == ["S6b", "S13"]
+    assert [one.claim for one in shown.further(section)] == ["S1"]
+    text = Page.of(render_html(shown)).text
+    first, second = (
+        text.index("For one decision, does attention find what decided it? no yes s S6b"),
+        text.index("S13 w"),
+    )
+    assert first < second < text.index("Judged as well yes s S1")
+
+
+def test_code_stands_as_code_and_stays_escaped() -> None:
+    own = answer([VERDICT], scope="Try `--seed <b>` again.")
+    assert "Try <code>--seed &lt;b&gt;</code> again." in rendered(answer=own)

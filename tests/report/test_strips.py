@@ -2,8 +2,11 @@
 
 import pytest
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
-from heedful.report.strips import MOST_UNITS, Example, Piece, make_example, pushes_of, telling_instances
+from heedful.report.instances import Instances
+from heedful.report.strips import MOST_UNITS, Example, Piece, pushes_of, shadings_of, telling_instances
 from heedful.traces import Trace
 from heedful.tracing import WordWeights
 
@@ -36,16 +39,39 @@ def test_the_push_of_several_classes_is_against_the_mean_of_the_others() -> None
     assert pushes_of(trace_of([[5.0, 1.0, 3.0]], offsets=[0, 1], weights=[1.0])).tolist() == [3.0]
 
 
+def example_of(
+    trace: Trace,
+    text: str,
+    spans: Int[Tensor, "units 2"],
+    words: WordWeights | None = None,
+    marked: tuple[int, ...] = (),
+) -> Example:
+    """The only text of a trace, with these units as its smallest set."""
+    instances = Instances(
+        texts=[text],
+        offsets=trace.offsets,
+        spans=spans,
+        shadings=shadings_of(trace),
+        marks=torch.tensor([unit in marked for unit in range(len(spans))]),
+        predicted=trace.predictions,
+        probability=trace.probabilities.amax(1),
+        labels=trace.labels,
+        class_names=trace.class_names,
+        within=words and {0: words},
+    )
+    return instances.example(0, "why", "a note")
+
+
 def strip(example: Example, name: str) -> list[Piece]:
     return next(list(strip.pieces) for strip in example.strips if strip.name == name)
 
 
 def test_an_example_shades_the_text_as_it_was_written() -> None:
-    example = make_example(ONE, 0, TEXT, SPANS, "why")
+    example = example_of(ONE, TEXT, SPANS, marked=(1,))
     assert strip(example, "attention") == [
         Piece(text="So", shade=1.0, note="attention weight 0.500"),
         Piece(text=" "),
-        Piece(text="good", shade=0.5, note="attention weight 0.250"),
+        Piece(text="good", shade=0.5, note="attention weight 0.250", marked=True),
         Piece(text=",", shade=0.5, note="attention weight 0.250"),
     ]
     assert [piece.shade for piece in strip(example, "used here")] == [1.0, None, -0.25, 0.0]
@@ -61,12 +87,13 @@ def test_an_example_shades_the_text_as_it_was_written() -> None:
         "would push +0.00",
     ]
     assert (example.predicted, example.label, example.why, example.cut) == ("positive", "negative", "why", 0)
+    assert example.note == "a note"
     assert example.probability == pytest.approx(1 / (1 + 2.718281828459045**-1.5))
 
 
 def test_words_are_shaded_within_their_sentences() -> None:
     words = WordWeights(spans=SPANS, weights=torch.tensor([0.8, 0.2, 1.0]).double(), sentences=torch.tensor([0, 0, 1]))
-    pieces = strip(make_example(ONE, 0, TEXT, SPANS, "why", words), "within sentences")
+    pieces = strip(example_of(ONE, TEXT, SPANS, words), "within sentences")
     assert [piece.shade for piece in pieces] == [1.0, None, 0.25, 1.0]
     assert pieces[2] == Piece(text="good", shade=0.25, note="weight within its sentence 0.200")
 
@@ -75,7 +102,7 @@ def test_a_long_text_is_cut_and_says_by_how_much() -> None:
     units = MOST_UNITS + 7
     long = trace_of([[0.0, 1.0]] * units, offsets=[0, units], weights=[1 / units] * units)
     spans = torch.arange(units)[:, None] * 2 + torch.tensor([0, 1])
-    example = make_example(long, 0, "x " * units, spans, "long")
+    example = example_of(long, "x " * units, spans)
     assert len([piece for piece in strip(example, "attention") if piece.shade is not None]) == MOST_UNITS
     assert example.cut == 7
     assert example.label is None

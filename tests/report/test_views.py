@@ -3,6 +3,8 @@
 import io
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 import pandas as pd
@@ -11,9 +13,10 @@ from rich.console import Console
 from heedful.analysis.statistics import Estimate
 from heedful.claims import Verdict
 from heedful.report import plain
-from heedful.report.html import CONTENT_POLICY, render_html
+from heedful.report.html import render_html
 from heedful.report.page import FORMAT, Judged, Page, PageTable, Section, payload
 from heedful.report.terminal import print_page
+from heedful.report.timeline import SCRIPT as TIMELINE
 
 VERDICT = Verdict(
     claim="S1",
@@ -59,7 +62,7 @@ def test_the_terminal_shows_a_page_section_by_section() -> None:
         "Verdicts",
         "SST",
         "S1    It matters. yes",
-        "It does. (0.750 [0.500, 0.875], line at 0.25; 8 texts)",
+        "It does. (0.750 [0.500, 0.875]; yes above 0.25; 8 texts)",
         "Tables",
         "Table 2",
         "data    DP",
@@ -94,14 +97,17 @@ def policy_of(html: str) -> str:
     return found[1].replace("&#39;", "'")
 
 
-def test_a_page_without_timelines_runs_nothing() -> None:
-    html = render_html(Page(title="a study", headline="<lead>"))
-    assert policy_of(html) == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    assert "&lt;lead&gt;" in html
-
-
-def test_a_timeline_brings_the_policy_that_lets_its_script_run() -> None:
-    moving = Section(name="training", title="Training", timeline="<figure id='one'></figure>")
-    html = render_html(Page(title="a study", headline="h", sections=[moving]))
-    assert policy_of(html).endswith(f"; {CONTENT_POLICY}")
-    assert "<figure id='one'></figure>" in html
+def test_a_page_runs_its_own_scripts_and_no_others() -> None:
+    """The script of every page, and that of a timeline where there is one: the policy names them by what they are."""
+    moving = Section(
+        name="training", title="Training", timeline=f"<figure id='one'><script>{TIMELINE}</script></figure>"
+    )
+    for sections, count in (([], 1), ([moving], 2)):
+        html = render_html(Page(title="a study", headline="<lead>", sections=sections))
+        scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+        allowed = {f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts}
+        assert len(allowed) == count
+        policy, _, named = policy_of(html).partition("; script-src ")
+        assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+        assert set(named.split()) == allowed
+        assert "&lt;lead&gt;" in html

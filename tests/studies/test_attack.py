@@ -17,7 +17,6 @@ from heedful.cli.text_views import print_attacked
 from heedful.config import RunSettings
 from heedful.models.classifier import Classifier
 from heedful.pipeline import Run, run
-from heedful.report.strips import make_pair
 from heedful.store import Store
 from heedful.studies import attack as module
 from heedful.studies import audit
@@ -182,20 +181,6 @@ def test_the_example_is_the_rightly_decided_text_of_median_divergence() -> None:
     assert chosen is not None
     assert chosen[1].endswith("among the 3")
     assert example_row(attack_attention(trace_of((([1.0], [1.0]), 2))), trace_of((([1.0], [1.0]), 2))) is None
-
-
-def test_a_pair_of_strips_shows_both_attentions_and_the_pushes() -> None:
-    trace = trace_of((SHARED, 1), labels=[1], units=["good", "fine", "the"])
-    spans = torch.tensor([[0, 4], [5, 9], [10, 13]])
-    pair = make_pair(trace, 0, "good fine the", spans, torch.tensor([0, 0.5, 0.5]).double(), "why")
-    assert [strip.name for strip in pair.strips] == ["attention", "another", "would push"]
-    shades = [[piece.shade for piece in strip.pieces if piece.shade is not None] for strip in pair.strips]
-    assert shades == [[1.0, 0.5, 0.5], [0.0, 1.0, 1.0], [0.5, 1.0, 0.0]]
-    assert [strip.signed for strip in pair.strips] == [False, False, True]
-    assert [piece.note for piece in pair.strips[1].pieces if piece.note] == [
-        "attention weight 0.000", "attention weight 0.500", "attention weight 0.500",
-    ]  # fmt: skip
-    assert (pair.predicted, pair.label, pair.why, pair.cut) == ("1", "1", "why", 0)
 
 
 @covers(figure=("audit other-attention", "audit shuffled-attention"))

@@ -72,6 +72,21 @@ def fraction_distribution(tables: Tables, thresholds: Sequence[float] = THRESHOL
     return pd.DataFrame(rows, columns=["ranking", "convention", "threshold", "instances", "share"])
 
 
+def erasure_curves(tables: Tables, points: int = 101) -> pd.DataFrame:
+    """Per ranking and share of the units that is erased, how many decisions are not what they were.
+
+    Of the instances of the convention `resting`; of several random orders the mean. What flips only when everything is
+    erased, or never, is not flipped.
+    """
+    rows = []
+    for name, table in tables.items():
+        resting = _resting(table, tables["minimum"])
+        parts = resting["fraction"].where(resting["erased"] < resting["units"]).to_numpy(np.float64, na_value=np.inf)
+        for fraction in np.linspace(0, 1, points).round(6).tolist():
+            rows.append((name, fraction, float((parts <= fraction + 1e-9).mean()) if len(parts) else float("nan")))
+    return pd.DataFrame(rows, columns=["ranking", "fraction", "flipped"])
+
+
 def _over(rows: pd.DataFrame, threshold: float) -> float:
     """The share of rows that lose more than a fraction; not a number where there is none."""
     return float((rows["fraction"] > threshold).mean()) if len(rows) else float("nan")

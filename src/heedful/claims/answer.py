@@ -19,7 +19,8 @@ Known = Mapping[str, Decision]
 SOUND, SCORES, TEXTS = "C1", "C2b", "C8c"
 CHANCE, LEADS, ALL_TEXTS = "S6b", "S13", "S4"
 OTHERWISE, FAR_AWAY, ONE_FOR_ALL = "J3b", "J3", "J4"
-STORY = "story"
+CORPUS, DECISION, STORY = "corpus", "decision", "story"
+"""The questions by name."""
 EFFECTS = "D2"
 GUIDES: Mapping[str, str] = {
     "S5": "the gradient",
@@ -123,7 +124,11 @@ def answer(
     known = {name: verdict.decision for name, verdict in own.items()}
     counts = {name: verdict.estimate.count for name, verdict in own.items() if verdict.estimate is not None}
     idle = known.get(LEARNED, "yes") != "yes"
-    asked = _corpus(known, note), _decision(known, counts, classes or {}), _story(known, drawn, unasked)
+    asked = (
+        _corpus(known, unit, note),
+        _decision(known, counts, classes or {}, unit),
+        _story(known, unit, drawn, unasked),
+    )
     questions = tuple(_idle(one) if idle else _cited(one, own) for one in asked)
     corpus, decision, story = (question.decision for question in questions)
     return Answer(
@@ -175,12 +180,12 @@ def single_decisions(known: Known, resting: int, decisions: int) -> Decision:
     return _all_of(parts) if enough else "not shown"
 
 
-def _corpus(known: Known, note: str) -> Question:
+def _corpus(known: Known, unit: str, note: str) -> Question:
     rests_on = tuple(name for name in (SOUND, SCORES, TEXTS, EFFECTS) if name in known)
     parts = [known[name] for name in rests_on if name != SOUND]
-    said = _UNSOUND.get(known.get(SOUND, "not shown")) or _joined(rests_on[1:], known)
+    said = _UNSOUND.get(known.get(SOUND, "not shown")) or _joined(rests_on[1:], known, unit)
     return Question(
-        name="corpus",
+        name=CORPUS,
         question="Across the corpus, does attention point at the words that decide?",
         decision=_all_of(parts) if known.get(SOUND) == "yes" else "not shown",
         words=said,
@@ -189,7 +194,7 @@ def _corpus(known: Known, note: str) -> Question:
     )
 
 
-def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Question:
+def _decision(known: Known, counts: Mapping[str, int], classes: Known, unit: str) -> Question:
     """Some decisions flip before everything is erased, of every one that there is; where that was not measured, all."""
     rests_on = tuple(name for name in DECISIVE if name in known)
     some, every = (counts[LEADS], counts[ALL_TEXTS]) if {LEADS, ALL_TEXTS} <= set(counts) else (1, 1)
@@ -198,10 +203,10 @@ def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Questi
     few = some < FEWEST_DECISIONS * every
     resting = _RESTING.format(some=some, all=every) if some < every else ""
     by_class = _by_class(classes, found)
-    words = [_joined(rests_on, known), f"{resting} {_FEW_REST}" if few else "", by_class if refuted else ""]
+    words = [_joined(rests_on, known, unit), f"{resting} {_FEW_REST}" if few else "", by_class if refuted else ""]
     more = [*_guides(known), "" if few else resting, "" if refuted else by_class]
     return Question(
-        name="decision",
+        name=DECISION,
         question="For one decision, does attention find what decided it?",
         decision="not shown" if refuted else found,
         words=_sentences(words),
@@ -210,7 +215,7 @@ def _decision(known: Known, counts: Mapping[str, int], classes: Known) -> Questi
     )
 
 
-def _story(known: Known, drawn: str, unasked: str) -> Question:
+def _story(known: Known, unit: str, drawn: str, unasked: str) -> Question:
     """Of each text by itself, for which alone other weights are looked for; beside it what one attention could do."""
     rests_on = tuple(name for name in (OTHERWISE, FAR_AWAY) if name in known)
     each = f"{_EACH}{_ONE_FOR_ALL[known[ONE_FOR_ALL]] if ONE_FOR_ALL in known else _ANOTHER}"
@@ -219,7 +224,7 @@ def _story(known: Known, drawn: str, unasked: str) -> Question:
         name=STORY,
         question="Could another attention tell another story with the same output?",
         decision=known.get(OTHERWISE, "not shown"),
-        words=unasked or _joined(rests_on, known),
+        words=unasked or _joined(rests_on, known, unit),
         more=_sentences(more),
         rests_on=(*rests_on, *([ONE_FOR_ALL] if ONE_FOR_ALL in known else [])),
     )
@@ -249,7 +254,7 @@ def _by_class(classes: Known, found: Decision) -> str:
     return f"It is not the same of the decisions for every class: {'; '.join(parts)}."
 
 
-def _joined(names: Sequence[str], known: Known) -> str:
+def _joined(names: Sequence[str], known: Known, unit: str) -> str:
     """What each claim says, as one sentence: the same by "and", something else by "but"."""
     if not names:
         return "Nothing was measured that would tell."
@@ -257,7 +262,7 @@ def _joined(names: Sequence[str], known: Known) -> str:
     said = [words[name].get(known[name], f"whether {words[name]['yes']} is not shown") for name in names]
     alike = len({known[name] for name in names}) == 1
     between = " and " if alike else ", but " if len(said) == 2 else "; "
-    return sentence(between.join(said) + ".")
+    return sentence(between.join(said).format(unit=unit, one=unit.removesuffix("s")) + ".")
 
 
 _UNSOUND: Mapping[Decision, str] = {
@@ -282,20 +287,21 @@ _SAID: Mapping[str, Mapping[Decision, str]] = {
         "no": "the words whose removal moves the output most do not get more attention than those that hardly move it",
     },
     CHANCE: {
-        "yes": "the most attended units hold more of what decides than random ones",
-        "no": "the most attended units hold no more of what decides than random ones",
+        "yes": "the most attended {unit} hold more of what decides than random ones",
+        "no": "the most attended {unit} hold no more of what decides than random ones",
     },
-    LEADS: {"yes": "they hold most of it", "no": "much of it lies in other units"},
+    LEADS: {"yes": "they hold most of it", "no": "much of it lies in other {unit}"},
     OTHERWISE: {
-        "yes": "for most texts other weights give exactly the same output without the most attended unit",
-        "no": "for most texts no weights give exactly the same output without the most attended unit",
+        "yes": "for most texts other weights give exactly the same output without the most attended {one}",
+        "no": "for most texts no weights give exactly the same output without the most attended {one}",
     },
     FAR_AWAY: {
         "yes": "for most of them attention far from the model's own keeps it within .05",
         "no": "for most of them no attention far from the model's own keeps it within .05",
     },
 }
-"""What is said of each claim; of one that is not shown, whether what it would be if it were is not shown."""
+"""What is said of each claim, with a place for what has the weights and for one of them; of a claim that is not shown,
+whether what it would be if it were is not shown."""
 
 _ALONE: Mapping[Decision, str] = {
     "yes": "words that belong to a class get more attention on unseen text than others that are as frequent",
@@ -370,11 +376,11 @@ _IN_DOUBT: Mapping[Decision, str] = {
 def _uses(corpus: Decision, decision: Decision, story: Decision, unit: str, by: str) -> Iterator[Use]:
     for (purpose, words), shown in zip(_USES.items(), (corpus, decision), strict=True):
         yield Use(purpose=purpose, decision=shown, words=words[shown].format(unit=unit, by=by))
-    justified, why = _justify(decision, story)
+    justified, why = _justify(decision, story, unit.removesuffix("s"))
     yield Use(purpose="justify a decision", decision=justified, words=why)
 
 
-def _justify(decision: Decision, story: Decision) -> tuple[Decision, str]:
+def _justify(decision: Decision, story: Decision, one: str) -> tuple[Decision, str]:
     """Weights justify a decision that explain it, and that no other weights could take the place of."""
     if decision == "no":
         return "no", "What does not explain a decision does not justify it."
@@ -384,7 +390,7 @@ def _justify(decision: Decision, story: Decision) -> tuple[Decision, str]:
         return "not shown", "What is not shown to explain a decision does not justify it."
     if story == "not shown":
         return "not shown", "Whether other weights would justify it as well is not shown."
-    return "yes", "The weights show what decided, and the same output needs the most attended unit."
+    return "yes", f"The weights show what decided, and the same output needs the most attended {one}."
 
 
 _USES: Mapping[str, Mapping[Decision, str]] = {

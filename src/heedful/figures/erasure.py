@@ -113,6 +113,20 @@ def erased_boxes(
 
 
 @style.house_style()
+def flip_curves(curves: pd.DataFrame) -> Canvas:
+    """The share of decisions that flip by the share of their text that is erased (`erasure_curves`), by ranking."""
+    canvas, (axis,) = style.panels(1, width=6.4, height=3.6)
+    for name in shown_rankings(curves):
+        rows = curves[curves["ranking"] == name]
+        axis.plot(rows["fraction"], rows["flipped"], **_stroke(name))
+    axis.set(xlabel="share of the text that is erased", ylabel="decisions flipped", xlim=(0, 1), ylim=(0, 1.03))
+    for scale in (axis.xaxis, axis.yaxis):
+        scale.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axis.legend(loc="lower right")
+    return canvas
+
+
+@style.house_style()
 def excess_curves(flips: pd.DataFrame, grid: Grid) -> Canvas:
     """The share of instances that a ranking flips with at most so many times the fewest possible erasures."""
     ratios = excess(in_grid(flips, grid))

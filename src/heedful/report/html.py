@@ -14,7 +14,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from heedful.claims import Verdict
+from heedful.claims import Verdict, source
+from heedful.claims.claim import sentence
 from heedful.files import write_text
 from heedful.report.page import Page, PageTable
 from heedful.report.terminal import line_words
@@ -36,7 +37,7 @@ def render_html(page: Page) -> str:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"place": _place, "kind": _kind, "mark": MARKS.__getitem__, "ours": Markup}
-    environment.filters |= {"line": line_words, "data": _data, "csv": _csv}
+    environment.filters |= {"line": line_words, "data": _data, "csv": _csv, "source": _source, "code": _code}
     script = files("heedful.report").joinpath("templates/page.js").read_text(encoding="utf-8")
     moving = [TIMELINE] if any(section.timeline for section in page.sections) else []
     return environment.get_template("page.html").render(page=page, script=script, policy=_policy([script, *moving]))
@@ -58,6 +59,17 @@ def _place(verdict: Verdict, value: float, from_right: bool = False) -> str:
 def _kind(shade: float, signed: bool) -> str:
     """Attention, or what speaks for the decision or against it."""
     return "attended" if not signed else "towards" if shade >= 0 else "away"
+
+
+def _source(claim: str) -> str:
+    return sentence(source(claim)) + "."
+
+
+def _code(words: str) -> Markup:
+    """What stands between backticks as code."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(words.split("`"))
+    )
 
 
 def _data(value: object) -> Markup:

@@ -1,7 +1,7 @@
 """Many texts to search and look into: every unit of each with its numbers, and what is true of which texts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Instances:
     labels: Int[Tensor, " instances"] | None
     class_names: Sequence[str]
     traits: Sequence[Trait] = ()
+    needed: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
+    """By ranking how many units are erased along it until the decision flips; None where it never does."""
     within: Mapping[int, WordWeights] | None = None
     """Of a hierarchical model what it attends to within sentences, by instance."""
     unit: str = "words"
@@ -103,6 +105,7 @@ class Instances:
             "of": len(self),
             "digits": DIGITS,
             "classes": list(self.class_names),
+            "rankings": list(self.needed),
             "strips": [{"name": one.name, "note": one.note, "signed": one.signed} for one in self.shadings],
             "traits": [{"name": one.name, "words": one.words, "of": int(one.where.sum())} for one in self.traits],
             "texts": [self._text(row) for row in rows],
@@ -124,6 +127,7 @@ class Instances:
             "predicted": int(self.predicted[row]),
             "sure": round(float(self.probability[row]), 4),
             "label": None if self.labels is None else int(self.labels[row]),
+            "needed": [counts[row] for counts in self.needed.values()],
             "traits": [number for number, trait in enumerate(self.traits) if trait.where[row]],
         }
         if self.within is not None and row in self.within:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from heedful.claims import Decision, Verdict, Verdicts
-from heedful.claims.answer import Answer
+from heedful.claims.answer import Answer, Question
 from heedful.figures.picture import Picture
 from heedful.notebook import View
 from heedful.report import plain
@@ -93,6 +93,8 @@ class Page:
     answer: Answer | None = None
     worth: str = ""
     """How good the model is, in a sentence."""
+    unit: str = ""
+    """What has the weights: words or sentences; empty where that is not one thing."""
     opening: Sequence[Example] = ()
     """A few texts that are seen before all else."""
     sections: Sequence[Section] = ()
@@ -105,8 +107,23 @@ class Page:
     """Where the page and what belongs to it lie."""
 
     def answering(self, question: str) -> Section | None:
-        """The section whose verdicts answer one of the questions."""
+        """The first section whose verdicts answer one of the questions."""
         return next((section for section in self.sections if section.question == question), None)
+
+    def asked(self, section: Section) -> Question | None:
+        """The question that a section answers."""
+        known = self.answer.questions if self.answer else ()
+        return next((question for question in known if question.name == section.question), None)
+
+    def deciding(self, section: Section) -> list[Verdict]:
+        """The verdicts of a section that its question rests on."""
+        question = self.asked(section)
+        return [verdict for verdict in section.verdicts if question and verdict.claim in question.rests_on]
+
+    def further(self, section: Section) -> list[Verdict]:
+        """The other verdicts of a section."""
+        deciding = {verdict.claim for verdict in self.deciding(section)}
+        return [verdict for verdict in section.verdicts if verdict.claim not in deciding]
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure as Canvas
 
 from heedful.analysis.faithfulness.cost import MOST_UNITS
 from heedful.claims import Verdicts, verdict_table
+from heedful.claims.answer import CORPUS as CORPUS_QUESTION
 from heedful.claims.answer import STORY, Answer
 from heedful.config import RunSettings
 from heedful.errors import ConfigError
@@ -98,6 +99,10 @@ OVER_TIME = _figure(
     MOMENTS,
     attention_over_time,
     "Mean attention score of each group, the middle 80 % of its tokens as a band; and a few tokens by name.",
+)
+POLAR = (
+    "A polar word (a polarity token) occurs mostly in texts of one class, beyond chance; a neutral one about equally "
+    "in all. The polarity score of a word is what it pushes towards, its attention score how much attention it draws."
 )
 HERE = Grid(models=("this model",), datasets={"": "test texts"})
 
@@ -312,6 +317,7 @@ def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit
     page = _compose(audited, trace, corpus, examined, advice, tables, report)
     done = Audit(run=audited, examined=examined, advice=advice, page=page, report=report)
     erased = {**examined.erased.tables, "erasure": examined.erased.resting, "decisions": examined.erased.decisions}
+    erased["erasure-curves"] = examined.erased.curves
     attacked = {
         **examined.attacked.tables,
         "other-attention": examined.attacked.others,
@@ -385,17 +391,24 @@ def _compose(
         headline=examined.answer.headline,
         answer=examined.answer,
         worth=worth,
+        unit=audited.settings.model.unit,
         opening=opening(texts, trace, examined.attacked),
         sections=[
             Section(name="accuracy", title="Is the model worth explaining?", lead=worth, verdicts=examined.worth),
-            Section(name="verdicts", title="Across the corpus: the words", verdicts=examined.words, question="corpus"),
-            replace(examined.erased.section(), question="decision"),
+            Section(
+                name="verdicts",
+                title="Across the corpus: the words",
+                lead=POLAR,
+                verdicts=examined.words,
+                question=CORPUS_QUESTION,
+            ),
+            examined.erased.section(drawn=True),
             _attack(examined.attacked),
-            *([examined.whole.section()] if examined.whole else []),
+            *([replace(examined.whole.section(), question=STORY)] if examined.whole else []),
             _texts(texts, trace),
             Section(
                 name="figures",
-                title="Push and attention, over the whole vocabulary",
+                title="The whole vocabulary",
                 lead=f"Groups of tokens: {naming}." if naming else "",
                 vocabulary=Vocabulary(table=tables["tokens"], classes=_towards(corpus.class_names)),
                 pictures=_draw({name: claimed_groups(table) for name, table in tables.items()}, naming),
@@ -447,7 +460,7 @@ def _strongest(strongest: Mapping[str, pd.DataFrame]) -> Section:
         PageTable(name=f"strongest-{place}", title=f"towards {name}", cells=strongest_in_words(rows), data=rows)
         for place, (name, rows) in enumerate(strongest.items())
     ]
-    return Section(name="tokens", title="Words that push most towards each class", tables=tables, on_terminal=False)
+    return Section(name="tokens", title="Strongest words", tables=tables, on_terminal=False)
 
 
 def _texts(texts: Instances, trace: Trace) -> Section:

@@ -10,15 +10,24 @@ from dataclasses import dataclass
 import pandas as pd
 
 from heedful.analysis.flips import MEASURED, measure
-from heedful.analysis.quality import by_ranking, flip_summary, on_resting, ranking_quality, rests_on_a_part
+from heedful.analysis.quality import (
+    by_ranking,
+    erasure_curves,
+    flip_summary,
+    on_resting,
+    ranking_quality,
+    rests_on_a_part,
+)
 from heedful.analysis.separation import NOT_POLAR, polar
 from heedful.analysis.statistics import LEVEL
 from heedful.claims import CLAIMS, Verdict, judge
-from heedful.claims.answer import CHANCE, LEADS, Answer, answer, single_decisions
+from heedful.claims.answer import CHANCE, DECISION, LEADS, Answer, answer, single_decisions
 from heedful.claims.claim import decide
 from heedful.claims.erasure import OF_ONE_MODEL
 from heedful.claims.erasure_numbers import lead_taken, more_lead_than_chance
 from heedful.claims.scores import LEARNED, has_learned, outcomes
+from heedful.figures.erasure import flip_curves
+from heedful.figures.picture import Figure
 from heedful.notebook import counted
 from heedful.report.page import PageTable, Section
 from heedful.report.terminal import printable
@@ -68,6 +77,16 @@ NOTE = (
 )
 
 
+CURVES = Figure(
+    name="erasure-curves",
+    title="Erasure along each ranking",
+    caption="How many decisions are not what they were once so much of their text is erased, along each ranking; the "
+    "minimum is the most that any can reach. On the texts of the tables.",
+    needs=("erasure-curves",),
+    draw=lambda tables: flip_curves(tables["erasure-curves"]),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ErasedAttention:
     """What erasing attention weights of the instances of a trace came to."""
@@ -80,18 +99,27 @@ class ErasedAttention:
     decisions: pd.DataFrame
     """One row per class that instances are decided for: decision, texts, resting, whether attention finds what decided,
     and of the resting ones beats_chance (S6b), lead_taken (S13), median_fraction by attention and median_minimum."""
+    curves: pd.DataFrame
+    """One row per ranking and share of a text that is erased: ranking, fraction, flipped."""
     verdicts: Sequence[Verdict]
     words: str
 
-    def section(self, lead: str = "") -> Section:
-        """It as a part of a page."""
+    def section(self, lead: str = "", *, drawn: bool = False) -> Section:
+        """It as a part of a page, with its picture or without."""
+        pictures = [CURVES.picture({"erasure-curves": self.curves})] if drawn and self.curves["flipped"].any() else []
         tables = [
             PageTable(name="erasure", cells=in_words(self.resting, RESTING_WORDS), data=self.resting),
             PageTable(name="decisions", cells=in_words(self.decisions, DECISION_WORDS), data=self.decisions),
         ]
-        said = lead or self.words
         return Section(
-            name="erasure", title="Erase attention", lead=said, verdicts=self.verdicts, tables=tables, note=NOTE
+            name="erasure",
+            title="Erase attention",
+            question=DECISION,
+            lead=lead or self.words,
+            verdicts=self.verdicts,
+            pictures=pictures,
+            tables=tables,
+            note=NOTE,
         )
 
 
@@ -110,6 +138,7 @@ def erase_attention(
         tables=tables,
         resting=resting,
         decisions=by_decision(once["flips"], trace.class_names, learned=has_learned(trace)),
+        curves=erasure_curves(by_ranking(once["flips"])),
         verdicts=judge(OF_ONE_MODEL, once),
         words=erasure_words(once["flips"], resting, unit),
     )

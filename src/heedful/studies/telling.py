@@ -31,6 +31,9 @@ from heedful.tracing import unit_spans, words_within
 RIGHT, MISLEADS, ONE, ELSEWHERE = "attention is right", "attention misleads", "one is enough", "attention far away"
 WRONG = "wrongly decided"
 
+GUIDES = ("attention", "gradient", "product", "margin")
+"""The rankings whose flips are told of every text."""
+
 HALF = 0.5
 """Attention misleads where less than half of the lead goes with as many units as the smallest set has."""
 
@@ -53,6 +56,7 @@ def instances_of(
         labels=trace.labels,
         class_names=trace.class_names,
         traits=list(_traits(trace, examined, unit)),
+        needed={name: _needed(examined.erased.tables["flips"], name, len(trace)) for name in GUIDES},
         unit=unit,
     )
     return replace(whole, within=words_within(model, split, whole.rows)) if model.hierarchical else whole
@@ -86,6 +90,12 @@ def _traits(trace: Trace, examined: Examination, unit: str) -> Iterator[Trait]:
     yield Trait(name=ELSEWHERE, words="attention far from its own keeps the output within .05", where=where)
 
 
+def _needed(flips: pd.DataFrame, ranking: str, texts: int) -> list[int | None]:
+    """By instance how many units a ranking erases until the decision flips; None where it never does."""
+    erased = flips[flips["ranking"] == ranking].set_index("instance")["erased"].reindex(range(texts))
+    return [None if pd.isna(count) else int(count) for count in erased]
+
+
 def _numbers(column: "pd.Series[float]", trace: Trace) -> np.typing.NDArray[np.float64]:
     """By instance; not a number where there is none, so that nothing is true of it."""
     return column.reindex(range(len(trace))).to_numpy(dtype=np.float64, na_value=np.nan)
@@ -108,7 +118,7 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
     return examples
 
 
-_RULE = f"Shown is the text of {SHORTEST} to {LONGEST} units, if there are such, of which the model is middling sure."
+_RULE = f"(Shown: of {SHORTEST} to {LONGEST} units if there are such, and middling sure.)"
 
 
 def _many(count: int, among: int) -> str:

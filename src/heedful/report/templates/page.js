@@ -21,6 +21,7 @@ const save = (name, kind, content) => {
 const button = (words, call, given = {}) => el("button", { type: "button", class: "small", onclick: call, ...given }, words);
 const cell = (value) => /[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
 const csv = (rows) => rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+const SVG = "http" + "://www.w3.org/2000/svg";  // a name, not an address
 const nameOf = document.title.split(":")[0].replace(/[^\w.-]+/g, "-").slice(0, 60);
 
 // ---- the page: light and dark, everything open, what a link leads to
@@ -29,10 +30,10 @@ const nav = document.querySelector("nav");
 const sections = [...document.querySelectorAll("details.section")];
 const dark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 const repaint = new Set();
-const theme = button("dark or light", () => {
+const theme = button("◐", () => {
   document.documentElement.dataset.theme = dark() ? "light" : "dark";
   repaint.forEach((call) => call());
-});
+}, { id: "theme", "aria-label": "dark or light", title: "dark or light" });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint.forEach((call) => call()));
 const openAll = (open) => sections.forEach((section) => { section.open = open; });
 const all = button("open all", () => { const open = sections.some((section) => !section.open); openAll(open); all.textContent = open ? "close all" : "open all"; });
@@ -46,11 +47,42 @@ addEventListener("hashchange", reach);
 nav.addEventListener("click", (event) => { if (event.target.hash === location.hash) reach(); });
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
 
+// ---- words of a text: their numbers by hover, tap and arrow keys
+
+const tip = el("div", { class: "tip", role: "status", hidden: true });
+document.body.append(tip);
+let here = null;
+const note = (word) => {
+  here?.classList.remove("here");
+  here = word;
+  tip.hidden = !word;
+  if (!word) return;
+  word.classList.add("here");
+  tip.textContent = `${word.textContent.trim().slice(0, 40)}: ${word.dataset.note}`;
+  const box = word.getClientRects()[0], wide = tip.offsetWidth / 2 + 4;
+  tip.style.left = `${Math.max(wide, Math.min(document.documentElement.clientWidth - wide, box.left + box.width / 2)) + scrollX}px`;
+  tip.style.top = `${box.top + scrollY}px`;
+};
+const wordAt = (event) => event.target.closest?.(".u[data-note]") ?? null;
+addEventListener("pointerover", (event) => { if (event.pointerType === "mouse") note(wordAt(event)); });
+addEventListener("click", (event) => note(wordAt(event)));
+addEventListener("focusout", () => note(null));
+addEventListener("keydown", (event) => {
+  const strip = event.target.closest?.(".strip .text"), step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -1e9, End: 1e9 }[event.key];
+  if (event.key === "Escape") return note(null);
+  if (!strip || !step) return;
+  event.preventDefault();
+  const words = [...strip.querySelectorAll(".u")], place = words.indexOf(here);
+  const next = words[Math.max(0, Math.min(words.length - 1, place < 0 && step < 0 && step > -1e9 ? words.length - 1 : place + step))];
+  next?.scrollIntoView({ block: "nearest" });
+  note(next ?? null);
+});
+
 // ---- figures and tables: to be taken along, to be sorted
 
 function drawn(svg, use) {
   const copy = svg.cloneNode(true), box = svg.viewBox.baseVal;
-  copy.setAttribute("xmlns", "http" + "://www.w3.org/2000/svg");
+  copy.setAttribute("xmlns", SVG);
   copy.setAttribute("width", box.width); copy.setAttribute("height", box.height); copy.removeAttribute("style");
   use('<?xml version="1.0" encoding="UTF-8"?>\n' + new XMLSerializer().serializeToString(copy), box);
 }
@@ -71,6 +103,8 @@ for (const figure of document.querySelectorAll("figure")) {
     button("SVG", () => drawn(svg, (source) => save(`${name}.svg`, "image/svg+xml", source)), { "aria-label": `save the figure ${name} as SVG` }),
     button("PNG", () => drawn(svg, (source, box) => bitmap(source, box, (blob) => save(`${name}.png`, "image/png", blob))), { "aria-label": `save the figure ${name} as PNG` })));
 }
+const scrolls = later(() => { for (const wide of document.querySelectorAll(".wide")) { if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0; else wide.removeAttribute("tabindex"); } });
+addEventListener("resize", scrolls);
 const worth = (words) => { const number = parseFloat(words.replace(/,/g, "").replace("−", "-").replace(/^[^\d.+-]+/, "")); return Number.isNaN(number) ? -Infinity : number; };
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells], first = [...body.rows];
@@ -114,6 +148,8 @@ function map(root, data) {
       button("CSV", () => save(`${nameOf}-tokens.csv`, "text/csv", csv([["token", "group", "count", "attention", ...names()],
         ...data.tokens.map((token, k) => [token, data.groups[data.group[k]].name, data.count[k], data.attention[k] / 1000, ...data.polarity.map((one) => one[k] / 1000)])])))),
     list, el("div", { class: "map" }, canvas, tip), told,
+    el("div", { class: "saving" }, button("SVG", () => save(`${nameOf}-map.svg`, "image/svg+xml", svgOf()), { "aria-label": "save the map as SVG" }),
+      button("PNG", () => bitmap(svgOf(), spread, (blob) => save(`${nameOf}-map.png`, "image/png", blob)), { "aria-label": "save the map as PNG" })),
     el("p", { class: "numbers" }, `${count === data.of ? `All ${counted(count, noun)}` : `The ${counted(count, noun)} that occur most, of ${data.of.toLocaleString("en")}`}; across: what a token pushes${data.polarity.length > 1 ? " towards the chosen class" : ` towards ${data.classes.at(-1)}`} (polarity score), up: the attention it gets (attention score). Drag a rectangle to look closer.`));
 
   function dot(colour) { const one = el("span", { class: "dot" }); one.style.background = colour; return one; }
@@ -152,11 +188,11 @@ function map(root, data) {
     pen.textAlign = "right";
     for (const tick of steps(at.y0, at.y1)) { rule(pen, LEFT, at.y(tick), width - RIGHT, at.y(tick), tick ? line : strong); pen.fillStyle = soft; pen.fillText(String(tick / 1000), LEFT - 6, at.y(tick) + 4); }
     pen.textAlign = "center";
-    pen.fillText(data.polarity.length > 1 ? `pushes towards ${data.classes[towards]}` : `pushes towards ${data.classes.at(-1)} →`, LEFT + (width - LEFT - RIGHT) / 2, height - 8, width - LEFT - RIGHT);
+    pen.fillText(`pushes towards ${towardsWords()} →`, LEFT + (width - LEFT - RIGHT) / 2, height - 8, width - LEFT - RIGHT);
     pen.save(); pen.translate(13, (height - BOTTOM) / 2); pen.rotate(-Math.PI / 2); pen.fillText("attention score", 0, 0); pen.restore();
     pen.save(); pen.beginPath(); pen.rect(LEFT, TOP, width - LEFT - RIGHT, height - BOTTOM - TOP); pen.clip();
     cells = new Map();
-    const radius = count > 20000 ? 1.6 : count > 4000 ? 2.2 : 3;
+    const radius = sizeOf();
     const colours = data.groups.map(({ colour }) => colour), order = [...data.groups.keys()].filter((group) => shown.has(group));
     const values = xs();
     const byGroup = data.groups.map(() => []);
@@ -177,6 +213,28 @@ function map(root, data) {
     whole.hidden = frame === null;
     show();
   }
+  function svgOf() {
+    const { width, height } = spread, ink = "#1c2430", at = spread, parts = [];
+    const text = (x, y, words, more = "") => parts.push(`<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${more}>${words.replace(/[<>&]/g, (sign) => `&#${sign.charCodeAt(0)};`)}</text>`);
+    const line = (x1, y1, x2, y2, strong) => parts.push(`<path d="M${x1.toFixed(1)} ${y1.toFixed(1)}L${x2.toFixed(1)} ${y2.toFixed(1)}" stroke="${strong ? "#9a9a9a" : "#e6e6e6"}"/>`);
+    for (const tick of steps(at.x0, at.x1)) { line(at.x(tick), TOP, at.x(tick), height - BOTTOM, !tick); text(at.x(tick), height - BOTTOM + 16, String(tick / 1000), 'text-anchor="middle"'); }
+    for (const tick of steps(at.y0, at.y1)) { line(LEFT, at.y(tick), width - RIGHT, at.y(tick), !tick); text(LEFT - 6, at.y(tick) + 4, String(tick / 1000), 'text-anchor="end"'); }
+    const radius = sizeOf(), values = xs();
+    for (const [group, own] of data.groups.entries()) if (shown.has(group)) {
+      const points = [];
+      for (let k = 0; k < count; k++) if (data.group[k] === group) {
+        const x = at.x(values[k]), y = at.y(ys[k]);
+        if (x >= LEFT && x <= width - RIGHT && y >= TOP && y <= height - BOTTOM) points.push(`M${x.toFixed(1)} ${y.toFixed(1)}h0`);
+      }
+      parts.push(`<path d="${points.join("")}" stroke="${own.colour}" stroke-opacity="${own.name === "none" ? .35 : .7}" stroke-width="${2 * radius}" stroke-linecap="round"/>`);
+    }
+    for (const k of found.slice(0, 12)) text(at.x(values[k]) + 8, at.y(ys[k]) - 6, short(data.tokens[k]));
+    text(LEFT + (width - LEFT - RIGHT) / 2, height - 8, `pushes towards ${towardsWords()}`, 'text-anchor="middle"');
+    text(0, 0, "attention score", `text-anchor="middle" transform="translate(13 ${(height - BOTTOM) / 2}) rotate(-90)"`);
+    return `<svg xmlns="${SVG}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12" fill="${ink}"><rect width="100%" height="100%" fill="#fff"/>${parts.join("")}</svg>`;
+  }
+  const sizeOf = () => count > 20000 ? 1.6 : count > 4000 ? 2.2 : 3;
+  const towardsWords = () => data.polarity.length > 1 ? data.classes[towards] : data.classes.at(-1);
   function rule(pen, x1, y1, x2, y2, colour) { pen.strokeStyle = colour; pen.beginPath(); pen.moveTo(x1, y1); pen.lineTo(x2, y2); pen.stroke(); }
   function show(box) {
     if (!spread) return;
@@ -282,10 +340,11 @@ function instances(root, data) {
     if (one.within) parts.splice(1, 0, strip("within sentences", one, one.within.gaps, one.within.numbers, { note: "weight within its sentence {:.3f}" }, [], one.within.shades));
     detail.replaceChildren(el("p", { class: "head" }, el("span", {}, `text ${one.row}`), el("span", {}, `predicted ${classes[one.predicted]} (${(100 * one.sure).toFixed(1)} %)`), one.label === null ? null : el("span", {}, `label ${classes[one.label]}`),
       one.cut ? el("span", {}, `${one.cut.toLocaleString("en")} more ${data.unit} are not shown`) : null, said ? el("span", {}, said) : null), ...parts,
+      one.needed.some((count) => count !== null) ? el("p", { class: "numbers" }, `The decision flips when so many ${data.unit} are erased: ${data.rankings.map((name, place) => `by ${name} ${one.needed[place] ?? "never"}`).join(", ")}.`) : null,
       one.marks.length ? el("p", { class: "numbers" }, `Framed: ${one.marks.length.toLocaleString("en")} of ${(one.gaps.length / 2).toLocaleString("en")} ${data.unit}, ${data.mark}.`) : el("p", { class: "numbers" }, "Nothing flips this decision but erasing everything, if even that."));
   }
   function strip(name, one, gaps, numbers, { note, signed }, marks, shades = null) {
-    const signs = one.letters ??= [...one.text], framed = new Set(marks), body = el("div", { class: "text" });
+    const signs = one.letters ??= [...one.text], framed = new Set(marks), body = el("div", { class: "text", tabindex: "0", role: "group", "aria-label": `${name}: go through the words by the arrow keys` });
     const largest = Math.max(1e-9, ...[numbers.reduce((most, value) => Math.max(most, Math.abs(value)), 0)]);
     const [, before, digits, after] = /^(.*)\{:\+?\.(\d)f\}(.*)$/.exec(note) ?? [null, `${note} `, 3, ""], plus = note.includes("{:+");
     let place = 0, chunk = body;
@@ -295,7 +354,7 @@ function instances(root, data) {
       if (gaps[2 * k] > 0) chunk.append(signs.slice(place, place + gaps[2 * k]).join(""));
       place += gaps[2 * k];
       const value = numbers[k] / 10 ** data.digits, share = shades ? shades[k] / 10 ** data.digits : Math.abs(numbers[k]) / largest;
-      const span = el("span", { class: `u ${signed ? (value >= 0 ? "towards" : "away") : "attended"}${framed.has(k) ? " m" : ""}`, title: `${before}${plus && value >= 0 ? "+" : ""}${value.toFixed(Number(digits))}${after}` }, signs.slice(place, place + gaps[2 * k + 1]).join(""));
+      const span = el("span", { class: `u ${signed ? (value >= 0 ? "towards" : "away") : "attended"}${framed.has(k) ? " m" : ""}`, "data-note": `${before}${plus && value >= 0 ? "+" : ""}${value.toFixed(Number(digits))}${after}` }, signs.slice(place, place + gaps[2 * k + 1]).join(""));
       span.style.setProperty("--s", share.toFixed(2));
       chunk.append(span);
       place += gaps[2 * k + 1];
@@ -321,8 +380,9 @@ function wake(section) {
   }
 }
 for (const section of sections) {
-  section.addEventListener("toggle", () => section.open && wake(section));
+  section.addEventListener("toggle", () => { if (section.open) { wake(section); scrolls(); } });
   if (section.open) wake(section);
 }
+scrolls();
 reach();
 })();
