@@ -10,6 +10,7 @@ import pytest
 from heedful.analysis.faithfulness import METRICS
 from heedful.analysis.rankings import RANKINGS
 from heedful.attention.normalisers import NORMALISERS
+from heedful.attention.weighting import WEIGHINGS
 from heedful.claims import CLAIMS
 from heedful.explainers import EXPLAINERS
 from heedful.models.layers import ATTENTIONS, ENCODERS
@@ -19,6 +20,7 @@ from heedful.studies.examine import CURVES
 from heedful.studies.foreign_page import WORDS
 from heedful.studies.one_attention import PICTURE
 from heedful.studies.study import STUDIES, find_study
+from heedful.zoo.members import MEMBERS
 
 REGISTRIES: Mapping[str, Collection[str]] = {
     "ranking": RANKINGS,
@@ -27,6 +29,8 @@ REGISTRIES: Mapping[str, Collection[str]] = {
     "encoder": ENCODERS,
     "attention": ATTENTIONS,
     "normaliser": NORMALISERS,
+    "weighing": WEIGHINGS,
+    "mechanism": MEMBERS,
     "claim": CLAIMS,
     "study": STUDIES,
     "figure": [

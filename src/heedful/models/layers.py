@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.attention.scores import additive, dot
 from heedful.config import ModelSettings
 from heedful.text.ragged import lengths_of, segments_of
 
@@ -213,7 +214,7 @@ def dot_scores(
     hidden: Float[Tensor, "units features"], context_vector: Float[Tensor, " features"], score_scale: float
 ) -> Float[Tensor, " units"]:
     """a_j = h_jᵀV / λ (Sun & Lu 2020, Eq. 1)."""
-    return hidden @ context_vector / score_scale
+    return dot(context_vector, hidden) / score_scale
 
 
 def additive_scores(
@@ -224,8 +225,7 @@ def additive_scores(
     bias: Float[Tensor, " context"] | None = None,
 ) -> Float[Tensor, " units"]:
     """a_j = tanh(M h_j)ᵀV / λ (Sun & Lu 2020, supplement Eq. 65); with a bias tanh(M h_j + c) (Yang et al. 2016)."""
-    projected = hidden @ projection.T if bias is None else torch.addmm(bias, hidden, projection.T)
-    return torch.tanh(projected) @ context_vector / score_scale
+    return additive(hidden, key_weight=projection, vector=context_vector, bias=bias) / score_scale
 
 
 class Attention(nn.Module):
