@@ -40,5 +40,5 @@ def _checksum(tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
     found = hashlib.sha256(json.dumps(sorted(notes.items())).encode())
     for name, tensor in sorted(tensors.items()):
         found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        found.update(memoryview(tensor.contiguous().reshape(-1).view(torch.uint8).numpy()))
+        found.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()

@@ -147,7 +147,7 @@ def told_elsewhere(trace: Trace, without_top: int = 1) -> Bool[np.ndarray, " ins
     return told
 
 
-def _check(epsilon: float, without_top: int) -> None:
+def _check(epsilon: object, without_top: object) -> None:
     if not (isinstance(epsilon, Real) and 0 <= epsilon < 1):
         raise InputError(f"epsilon is how far a probability may move, from 0 to below 1; got {epsilon!r}.")
     if not (isinstance(without_top, Integral) and without_top >= 0):

@@ -49,10 +49,7 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> ShownT
     >>> heedful.permutation_test(trace)[["largest_weight", "tvd_median"]].round(3).to_dict("list")
     {'largest_weight': [0.5, 1.0], 'tvd_median': [0.0, 0.0]}
     """
-    if not (isinstance(shuffles, Integral) and shuffles >= 1):
-        raise InputError(f"shuffles is how often weights are dealt out anew, 1 or more; got {shuffles!r}.")
-    if not isinstance(seed, Integral):
-        raise InputError(f"seed is a whole number; got {seed!r}.")
+    _check(shuffles, seed)
     moved, flips = np.empty((len(trace), shuffles)), np.empty(len(trace))
     offsets, weights, polarity = arrays(trace.offsets, trace.attention_weights, trace.polarity_scores)
     outputs = arrays(trace.bias, logits(trace).softmax(1), decisions(trace))
@@ -69,6 +66,13 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> ShownT
         }
     )
     return ShownTable.of(table, _view)
+
+
+def _check(shuffles: object, seed: object) -> None:
+    if not (isinstance(shuffles, Integral) and shuffles >= 1):
+        raise InputError(f"shuffles is how often weights are dealt out anew, 1 or more; got {shuffles!r}.")
+    if not isinstance(seed, Integral):
+        raise InputError(f"seed is a whole number; got {seed!r}.")
 
 
 def _view(table: pd.DataFrame) -> View:

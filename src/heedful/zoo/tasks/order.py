@@ -44,7 +44,9 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     return Words(rows={"": said}, columns={"": [SYMBOLS[x] for x in examples.inputs["source"][number].tolist() if x]})
 
 
-def entrant(name: str, bars: Bars, *, when: str = "after", role: str = "member", words: str = "", **sizes: Any) -> Entrant:
+def entrant(
+    name: str, bars: Bars, *, when: str = "after", role: str = "member", words: str = "", **sizes: Any
+) -> Entrant:
     def look(query: int, key: int) -> Any:
         return MEMBERS[name].make(query, key, **sizes)
 
