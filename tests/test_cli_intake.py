@@ -263,7 +263,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
         "Expected 2 fields in line 3, saw 3. Its fields are",
     ),
     "broken JSON": ("x.json", b'[{"text": ', "'x.json' is not JSON: "),
-    "broken Parquet": ("x.parquet", b"PAR1", "'x.parquet' is not a readable Parquet file"),
+    "broken Parquet": ("x.parquet", b"PAR1", "The Parquet file 'x.parquet' cannot be read"),
     "several labels": ("x.jsonl", b'{"text": "a", "label": [1, 2]}\n' * 20, "holds several labels for a text"),
 }
 

@@ -1,14 +1,15 @@
-"""Commands whose output nobody reads to its end: they stop without a word."""
+"""Commands whose output nobody reads to its end stop without a word; those that break, with one sentence."""
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests import commands
 
-ENDED_BY_A_CLOSED_PIPE = 141
+ENDED_BY_A_CLOSED_PIPE, DEFECT = 141, 70
 
 
 def call_unread(*arguments: object, errors: bool = False) -> tuple[int, str]:
@@ -68,3 +69,15 @@ def test_an_error_is_said_although_nobody_reads_the_output() -> None:
     code, said = call_unread("train", "nowhere.csv")
     assert code == 1
     assert said.startswith("heedful: There is no file 'nowhere.csv'.")
+
+
+def test_a_defect_is_one_sentence_with_the_details_in_a_private_file(tmp_path: Path) -> None:
+    broken = "import heedful.cli as cli; cli.app = lambda: 1 / 0; cli.main()"
+    told = {**commands.environment(), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, env=told)
+    assert done.returncode == DEFECT
+    assert done.stderr.startswith("heedful: this is a defect of heedful, not of what you gave: ZeroDivisionError, ")
+    assert "Traceback" not in done.stderr
+    details = Path(done.stderr.split("'")[1])
+    assert details.parent.stat().st_mode & 0o077 == 0
+    assert "ZeroDivisionError: division by zero" in details.read_text()

@@ -18,7 +18,7 @@ import pytest
 from heedful.config import RunSettings
 from heedful.errors import StoreBusy, StoreError
 from heedful.files import is_locked, locked, replacing
-from heedful.store import CORPUS, INPUTS, RUN, VECTORS, Kind, Store, read_manifest, write_manifest
+from heedful.store import CORPUS, INPUTS, MANIFEST, RUN, VECTORS, Kind, Store, read_manifest, verify, write_manifest
 from heedful.sweep.tables import table_of
 from tests.commands import COMMAND, call, environment, write_corpus, write_plan
 
@@ -453,3 +453,36 @@ def test_a_full_file_system_is_a_sentence(tmp_path: Path) -> None:
     assert "cannot be written: No space left on device. Free some space and call again" in answer.stderr
     assert "Traceback" not in answer.stderr
     assert answer.stdout.split() == [".work", "store.json"]
+
+
+def test_damage_to_a_finished_run_is_seen_and_named(store: Store) -> None:
+    sound, changed, gone = (publish(store, letter * 64) for letter in "abc")
+    (changed / "model").write_text("parameterz")
+    (gone / "model").unlink()
+    assert verify(sound) == []
+    for path, state in ((changed, "damaged"), (gone, "gone")):
+        assert verify(path) == [
+            f"'{path / 'model'}' is not what was written: the file is {state}. Compute the run again (--fresh)."
+        ]
+    answer = call("runs", "verify", "--json", "--store", store.root)
+    assert answer.returncode == 1
+    assert json.loads(answer.stdout) == {"runs": 3, "damaged": {path.name: verify(path) for path in (changed, gone)}}
+    assert call("runs", "verify", "a", "--store", store.root).stdout == "1 runs, 0 damaged\n"
+
+
+def test_a_number_that_changes_in_a_manifest_is_seen(store: Store) -> None:
+    path = publish(store) / MANIFEST
+    path.write_text(path.read_text().replace("0.5", "0.7"))
+    with pytest.raises(StoreError, match="is damaged: it does not hold what was written to it"):
+        read_manifest(path.parent)
+    with pytest.raises(StoreError, match="is damaged"):
+        list(store.manifests())
+
+
+def test_manifests_without_checksums_are_read_as_they_are(store: Store) -> None:
+    path = publish(store) / MANIFEST
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in manifest.items() if name not in {"files", "checksum"}}))
+    (path.parent / "model").write_text("others")
+    assert verify(path.parent) == []
+    assert read_manifest(path.parent)["metrics"]["epochs"] == 2

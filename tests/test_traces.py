@@ -135,7 +135,7 @@ def test_files_that_hold_no_trace_are_refused(tmp_path: Path) -> None:
         Trace.load(tmp_path / "trace.parquet")
     for name in ("broken.parquet", "broken.safetensors"):
         (tmp_path / name).write_bytes(b"not a file of that kind")
-        with pytest.raises(TraceError, match="is not a readable"):
+        with pytest.raises(TraceError, match="cannot be read"):
             Trace.load(tmp_path / name)
 
 

@@ -13,6 +13,7 @@
 `Store.keep` makes each of them. Names that begin with a dot are never runs. Reading takes no lock and writes nothing.
 """
 
+import hashlib
 import json
 import os
 import time
@@ -28,10 +29,14 @@ from heedful.errors import StoreBusy, StoreError, reason
 FORMAT = 1  # raised when the layout of a run directory changes; a store of a newer format is refused
 MANIFEST, MARK = "manifest.json", "store.json"
 PARTS, CHECKSUM = "files", "checksum"
-"""Of a manifest: the checksums of the files beside it, and that of all else it says."""
+"""Of a manifest: the checksums of the files beside it, and its own, taken with a blank in its place."""
+
+_BLANK = "0" * 64
 
 MADE = ("made", "run")
 """What a workplace calls the thing that is being made; the second was its name until results version 5."""
+
+_ANEW = "Compute the run again (--fresh)."
 
 STALE_SECONDS = 600  # a temporary file that is older is not being written any more
 PREFIX = 12  # so many letters of the digest begin the name of a run directory
@@ -150,18 +155,14 @@ class Store:
         return {path.name[:PREFIX]: path for path in self.finished()}
 
     def manifests(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """All finished runs by name, with their manifests; what has none is not finished."""
+        """All finished runs by name, with what their manifests say of them; what has none is not finished."""
         self.check()
         for path in self._folders():
             file = f"{path}/{MANIFEST}"  # a string, not a path: half of the time at 10,000 runs
-            try:
-                with open(file, "rb") as opened:  # noqa: PTH123
-                    content = json.load(opened)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except (OSError, ValueError, RecursionError) as error:
-                raise StoreError(f"'{file}' is not readable JSON: {reason(error)}.") from error
-            yield path, _checked(path, file, content)
+            with suppress(FileNotFoundError, NotADirectoryError):
+                manifest = _read(path, file)
+                manifest.pop(PARTS, None)
+                yield path, manifest
 
     def resolve(self, name: str) -> Path:
         """A finished run by its directory's name, or by as much of the beginning as sets it apart."""
@@ -269,25 +270,42 @@ def usual_store() -> Store:
 
 def read_manifest(run: Path) -> dict[str, Any]:
     """The manifest of a finished run, refused when it comes from a newer version."""
-    return _checked(run, run / MANIFEST, files.read_json(run / MANIFEST))
+    try:
+        return _read(run, str(run / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise StoreError(f"There is no file '{run / MANIFEST}'.") from error
 
 
 def write_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
     """What makes a folder of results a run: written last, with the checksums of its files and one of its own."""
     parts = {str(path.relative_to(run)): files.file_hash(path, "sha256") for path in files.below(run)}
-    content = {"format": FORMAT, **manifest, PARTS: parts}
-    files.write_json(run / MANIFEST, {**content, CHECKSUM: files.digest_of(content)})
+    content = {"format": FORMAT, **manifest, PARTS: parts, CHECKSUM: _BLANK}
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    files.write_text(run / MANIFEST, text.replace(_BLANK, _seal(text.encode())))
 
 
 def check_part(run: Path, manifest: Mapping[str, Any], name: str) -> Path:
-    """Where a file of a run is, refused if it is not what was written; runs before version 0.2 cannot tell."""
+    """Where a file of a run is, refused if it is not what was written; runs of former versions cannot tell."""
     known = manifest.get(PARTS, {}).get(name)
     if known is not None and (not (run / name).is_file() or files.hash_once(run / name) != known):
-        raise StoreError(
-            f"'{run / name}' is not what was written: the file is {'damaged' if (run / name).is_file() else 'gone'}. "
-            "Compute the run again (--fresh)."
-        )
+        state = "damaged" if (run / name).is_file() else "gone"
+        raise StoreError(f"'{run / name}' is not what was written: the file is {state}. {_ANEW}")
     return run / name
+
+
+def verify(run: Path) -> list[str]:
+    """What is wrong with the files of a finished run, a sentence each; nothing where all is as it was written."""
+    try:
+        manifest = read_manifest(run)
+    except StoreError as error:
+        return [str(error)]
+    wrong = []
+    for name in manifest.get(PARTS, {}):
+        try:
+            check_part(run, manifest, name)
+        except StoreError as error:
+            wrong.append(str(error))
+    return wrong
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -315,17 +333,31 @@ def _is_stale(path: Path) -> bool:
     return False
 
 
+def _read(run: Path, file: str) -> dict[str, Any]:
+    """A manifest, refused where a byte of it has changed since it was written."""
+    try:
+        with open(file, "rb") as opened:  # noqa: PTH123
+            raw = opened.read()
+        content = json.loads(raw)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError(f"'{file}' is not readable JSON: {reason(error)}.") from error
+    manifest = _checked(run, file, content)
+    known = manifest.pop(CHECKSUM, None)
+    if known is not None and known != _seal(raw.replace(str(known).encode(), _BLANK.encode())):
+        raise StoreError(f"'{file}' is damaged: it does not hold what was written to it. {_ANEW}")
+    return manifest
+
+
+def _seal(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
 def _checked(place: Path, file: Path | str, content: Any) -> dict[str, Any]:
     """The content of a manifest or mark, unless it is none or comes from a newer version."""
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
         raise StoreError(f"'{file}' is not the manifest of a run or the mark of a store.")
-    if (
-        CHECKSUM in content
-        and files.digest_of({k: v for k, v in content.items() if k != CHECKSUM}) != content[CHECKSUM]
-    ):
-        raise StoreError(
-            f"'{file}' is damaged: it does not hold what was written to it. Compute the run again (--fresh)."
-        )
     if content["format"] > FORMAT:
         raise StoreError(
             f"'{place}' was written by a newer version (format {content['format']}, this one reads {FORMAT}). "

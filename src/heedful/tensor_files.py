@@ -31,7 +31,8 @@ def load_tensors(path: Path, kind: type[HeedfulError], remedy: str = "") -> tupl
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             notes = dict(file.metadata() or {})
-        if notes.pop(CHECKSUM, None) not in (None, _checksum(tensors, notes)):
+        known = notes.pop(CHECKSUM, None)
+        if known is not None and known != _checksum(tensors, notes):
             raise kind(f"'{path}' is damaged: it does not hold what was written to it.{remedy and ' '}{remedy}")
     return tensors, notes
 

@@ -117,7 +117,7 @@ def _read_parquet(path: Path) -> Fields:
         fields = _parquet_fields(path, table, names)
         known = (table.schema.metadata or {}).get(CHECKSUM.encode())
         renamed = {"labels" if name == "label" else name: value for name, value in fields.items()}
-        if known not in (None, _checksum(renamed).encode()):
+        if known is not None and known != _checksum(renamed).encode():
             raise TraceError(f"'{path}' is damaged: it does not hold what was written to it.")
         return fields
 

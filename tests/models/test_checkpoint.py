@@ -49,7 +49,7 @@ def test_corrupt_parameters_are_refused(tmp_path: Path) -> None:
     save_model(make_model().float(), tmp_path)
     path = tmp_path / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(CheckpointError, match="is not a readable safetensors file"):
+    with pytest.raises(CheckpointError, match="cannot be read"):
         load_model(tmp_path)
 
 

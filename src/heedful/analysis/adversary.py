@@ -20,7 +20,6 @@ are no polytope, but lie between two: the best is of the inner one, the bound of
 """
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import no_type_check
 
 import numpy as np
@@ -148,13 +147,13 @@ def told_elsewhere(trace: Trace, without_top: int = 1) -> Bool[np.ndarray, " ins
 
 
 def _check(epsilon: object, without_top: object) -> None:
-    if not (isinstance(epsilon, Real) and 0 <= epsilon < 1):
+    if not (isinstance(epsilon, (int, float, np.number)) and 0 <= epsilon < 1):
         raise InputError(f"epsilon is how far a probability may move, from 0 to below 1; got {epsilon!r}.")
-    if not (isinstance(without_top, Integral) and without_top >= 0):
+    if not (isinstance(without_top, (int, np.integer)) and without_top >= 0):
         raise InputError(f"without_top is a number of units, 0 or more; got {without_top!r}.")
 
 
-def _floors(floor: float | PerInstance, instances: int) -> PerInstance:
+def _floors(floor: object, instances: int) -> PerInstance:
     """The least weight of a unit, for each instance."""
     given = np.asarray(floor)
     if given.dtype.kind not in "iuf" or given.shape not in {(), (instances,)}:

@@ -4,7 +4,6 @@ Both change the weights of a trace and leave its polarity scores as they are. Th
 it looks for by gradient, `heedful.analysis.adversary` finds exactly.
 """
 
-from numbers import Integral
 from typing import no_type_check
 
 import numpy as np
@@ -69,9 +68,9 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> ShownT
 
 
 def _check(shuffles: object, seed: object) -> None:
-    if not (isinstance(shuffles, Integral) and shuffles >= 1):
+    if not (isinstance(shuffles, (int, np.integer)) and shuffles >= 1):
         raise InputError(f"shuffles is how often weights are dealt out anew, 1 or more; got {shuffles!r}.")
-    if not isinstance(seed, Integral):
+    if not isinstance(seed, (int, np.integer)):
         raise InputError(f"seed is a whole number; got {seed!r}.")
 
 

@@ -2,6 +2,9 @@
 
 import os
 import sys
+import tempfile
+import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +16,7 @@ from heedful.cli.faithfulness import faithfulness
 from heedful.cli.runs import runs_app
 from heedful.cli.serve import serve
 from heedful.cli.sweep import calibrate, reproduce, sweep
-from heedful.errors import HeedfulError
+from heedful.errors import HeedfulError, reason
 from heedful.version import __version__
 
 app = typer.Typer(
@@ -32,6 +35,10 @@ app.add_typer(runs_app, name="runs")
 
 UNREAD = 141
 """The exit code where nobody reads the output any more: 128 and the number of the signal of a closed pipe."""
+
+
+UNFORESEEN = 70
+"""The exit code of an error inside the program, as sysexits has it."""
 
 
 @app.callback(invoke_without_command=True)
@@ -63,8 +70,25 @@ def _run() -> None:
     except HeedfulError as error:
         print(f"heedful: {error}", file=sys.stderr)
         sys.exit(1)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        _end_unforeseen(error)
     finally:
         sys.stdout.flush()  # here, and not when the interpreter ends: that would complain of a closed pipe
+
+
+def _end_unforeseen(error: Exception) -> None:
+    """A defect of heedful: one sentence here, and the details in a file that only its owner can read."""
+    details = Path(tempfile.mkdtemp(prefix="heedful-")) / "details.txt"
+    called = f"heedful {__version__}, Python {sys.version.split()[0]}, {sys.argv[1:]}"
+    details.write_text(f"{called}\n{''.join(traceback.format_exception(error))}", encoding="utf-8", errors="replace")
+    print(
+        f"heedful: this is a defect of heedful, not of what you gave: {type(error).__name__}, {reason(error)}. Details "
+        f"are in '{details}'; please report it with that file. What was finished before is kept.",
+        file=sys.stderr,
+    )
+    sys.exit(UNFORESEEN)
 
 
 def _end_unread() -> None:

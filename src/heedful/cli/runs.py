@@ -1,6 +1,7 @@
 """`heedful runs`: look at, compare and remove finished runs."""
 
 import json
+from math import nan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from heedful.cli.options import Json, RunName, StoreRoot, print_lines
 from heedful.errors import ConfigError
 from heedful.files import write_table
-from heedful.store import PREFIX, Store, flatten, read_manifest
+from heedful.store import PARTS, PREFIX, Store, flatten, read_manifest, verify
 
 runs_app = typer.Typer(help="The finished runs of a store.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -41,7 +42,8 @@ def list_runs(
         print("[" + ",\n ".join(json.dumps(row, ensure_ascii=False) for row in rows) + "]")
     else:
         for row in rows:
-            print(f"{row['run']:60} {100 * row['metrics']['test_accuracy']:6.2f} %  {row['seconds']:8.1f} s")
+            metrics = row.get("metrics") or {}
+            print(f"{row['run']:60} {100 * metrics.get('test_accuracy', nan):6.2f} %  {row.get('seconds', nan):8.1f} s")
         print(f"{len(rows)} runs")
 
 
@@ -49,7 +51,7 @@ def list_runs(
 def show_run(run: RunName, store: StoreRoot = Path("runs"), as_json: Json = False) -> None:
     """Show the settings and metrics of a run."""
     path = Store(store).resolve(run)
-    manifest = read_manifest(path)
+    manifest = _told(path)
     lines = [f"{name:36} {_words(value)}" for name, value in {"run": path, **flatten(manifest)}.items()]
     print_lines({"run": str(path), **manifest}, lines, as_json)
 
@@ -57,7 +59,7 @@ def show_run(run: RunName, store: StoreRoot = Path("runs"), as_json: Json = Fals
 @runs_app.command("diff")
 def diff_runs(first: RunName, second: RunName, store: StoreRoot = Path("runs"), as_json: Json = False) -> None:
     """Show the settings and metrics in which two runs differ."""
-    one, other = (flatten(read_manifest(Store(store).resolve(name))) for name in (first, second))
+    one, other = (flatten(_told(Store(store).resolve(name))) for name in (first, second))
     differences = {
         name: {"first": one.get(name), "second": other.get(name)}
         for name in dict.fromkeys([*one, *other])
@@ -127,3 +129,34 @@ def _matching(rows: list[Row], where: list[str]) -> list[Row]:
 
 def _words(value: Any) -> str:
     return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+@runs_app.command("verify")
+def verify_runs(
+    runs: Annotated[list[str] | None, typer.Argument(help="Which, by how their names begin; default: all.")] = None,
+    store: StoreRoot = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Check that the files of runs hold what was written to them."""
+    from heedful.cli.progress import counting
+
+    place = Store(store)
+    paths = [place.resolve(name) for name in runs or ()] or place.finished()
+    wrong = {}
+    with counting("checking runs") as watch:
+        for done, path in enumerate(paths, 1):
+            if said := verify(path):
+                wrong[path.name] = said
+            watch(done, len(paths))
+    lines = [
+        *(sentence for said in wrong.values() for sentence in said),
+        f"{len(paths):,} runs, {len(wrong):,} damaged",
+    ]
+    print_lines({"runs": len(paths), "damaged": wrong}, lines, as_json)
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _told(run: Path) -> dict[str, Any]:
+    """What a manifest says to people: the checksums of files are for `heedful runs verify`."""
+    return {name: value for name, value in read_manifest(run).items() if name != PARTS}

@@ -80,6 +80,9 @@ def _decode(path: Path, encoding: str) -> str:
         raise DataError(f"'{path.name}' {what}")
     try:
         plain = codecs.lookup(encoding).name == "utf-8"
+    except (LookupError, ValueError) as error:
+        raise _no_encoding(encoding) from error
+    try:
         if plain and (data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]):
             raise DataError(f"'{path.name}' is UTF-16. {_give('utf-16')}, or save it as UTF-8.")
         return data.decode("utf-8-sig" if plain else encoding)
@@ -89,8 +92,12 @@ def _decode(path: Path, encoding: str) -> str:
             f"'{path.name}' is not {encoding} text{where}. {_give('cp1252')}, if it comes from Windows (other common "
             "encodings: latin-1, utf-16), or save it as UTF-8."
         ) from error
-    except (LookupError, ValueError) as error:  # such as a name with a NUL byte
-        raise DataError(f"There is no text encoding '{encoding}'. Common ones: {', '.join(ENCODINGS)}.") from error
+    except LookupError as error:  # such as hex, which is no encoding of text
+        raise _no_encoding(encoding) from error
+
+
+def _no_encoding(name: str) -> DataError:
+    return DataError(f"There is no text encoding '{name}'. Common ones: {', '.join(ENCODINGS)}.")
 
 
 def _give(encoding: str) -> str:
