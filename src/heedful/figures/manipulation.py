@@ -208,13 +208,12 @@ def determined_scores(determined: pd.DataFrame, grid: Grid) -> Canvas:
     canvas = draw_rows(shown, grid, panel, width=9.0 if crowded else 6.0)
     marks = {"o": "the model's own score", "v": "no lower bound", "^": "no upper bound"}
     handles = [
-        *(
-            Line2D([], [], color=style.BLACK, marker=mark, markersize=5, linestyle="", label=marks[mark])
-            for mark in marks
-        ),
-        *(Line2D([], [], color=looks[group].colour, linewidth=3, label=style.brief(group)) for group in groups),
+        Line2D([], [], color=style.BLACK, marker=mark, markersize=5, linestyle="", label=said)
+        for mark, said in marks.items()
     ]
-    return style.legend_below(canvas, handles, most=6 if crowded else 3)
+    if not crowded:  # else their names stand below them
+        handles += [Line2D([], [], color=looks[group].colour, linewidth=3, label=style.brief(group)) for group in groups]
+    return style.legend_below(canvas, handles, most=3)
 
 
 def _draw_ranges(axis: Axes, rows: pd.DataFrame, colour: str, edges: Mapping[str, float], *, few: bool) -> None:
