@@ -148,4 +148,4 @@ def _gaps(spans: Int[Tensor, "units 2"]) -> list[int]:
 
 
 def _whole(values: Float[Tensor, " units"]) -> list[int]:
-    return (values.double() * 10**DIGITS).round().long().tolist()
+    return list(map(int, (values.double() * 10**DIGITS).round().tolist()))

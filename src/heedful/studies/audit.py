@@ -101,8 +101,8 @@ OVER_TIME = _figure(
     "Mean attention score of each group, the middle 80 % of its tokens as a band; and a few tokens by name.",
 )
 POLAR = (
-    "A polar word (a polarity token) occurs mostly in texts of one class, beyond chance; a neutral one about equally in "
-    "all. The polarity score of a word is what it pushes towards, its attention score how much attention it draws."
+    "A polar word (a polarity token) occurs mostly in texts of one class, beyond chance; a neutral one in all about "
+    "equally. The polarity score of a word is what it pushes towards, its attention score how much attention it draws."
 )
 HERE = Grid(models=("this model",), datasets={"": "test texts"})
 

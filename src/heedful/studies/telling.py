@@ -98,7 +98,8 @@ def _needed(flips: pd.DataFrame, ranking: str, texts: int) -> list[int | None]:
 
 def _numbers(column: "pd.Series[float]", trace: Trace) -> np.typing.NDArray[np.float64]:
     """By instance; not a number where there is none, so that nothing is true of it."""
-    return column.reindex(range(len(trace))).to_numpy(dtype=np.float64, na_value=np.nan)
+    values = column.reindex(range(len(trace))).to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(values, np.float64)
 
 
 def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> list[Example]:
