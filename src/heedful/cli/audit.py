@@ -87,8 +87,7 @@ def audit(
     from heedful.studies.audit import audit as run_audit
 
     corpus = read_corpus(settings)
-    if not (everything or as_json):
-        _print_notes(corpus.notices)
+    _print_notes(corpus.notices)
     with AuditProgress(settings.training.epochs, name=corpus.name) as bar:
         done = run_audit(
             settings,
