@@ -152,6 +152,13 @@ def counting(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
+def counted_stages() -> Iterator[Callable[[str, int, int], None]]:
+    """The same, of one who says what is being done and how far it is."""
+    with stages() as watch:
+        yield lambda what, done, total: watch(Measuring(what=what, done=done, total=total))
+
+
+@contextmanager
 def stages() -> Iterator[Callable[[SweepEvent], None]]:
     """One bar for what is being done; where nobody looks at a terminal a line for each thing."""
     console = Console(file=sys.stderr)

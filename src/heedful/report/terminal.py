@@ -32,7 +32,7 @@ def wide_console() -> Console:
 
 
 def print_page(page: Page, console: Console | None = None, *, everything: bool = True) -> None:
-    """Everything in plain words, section by section; or, of a page that has an answer, the answer alone."""
+    """Everything in plain words; or the answer alone, or what a page without one has beside verdicts."""
     screen = console or wide_console()
     if page.answer is None:
         screen.print(Text(printable(page.headline), "bold"))
@@ -42,7 +42,7 @@ def print_page(page: Page, console: Console | None = None, *, everything: bool =
         for notice in page.notices:
             print_below(screen, Text("note:", "dim"), Text(printable(notice)))
         for section in page.sections:
-            if section.on_terminal:
+            if section.on_terminal and (everything or not section.judged):
                 _print_section(screen, section)
         screen.print()
     else:

@@ -20,7 +20,7 @@ from heedful.figures.style import brief
 from heedful.models.classifier import Classifier
 from heedful.notebook import counted
 from heedful.report.instances import Instances, Trait
-from heedful.report.strips import ATTENTION, PUSHES, USED, Example, Shading, Strip, shadings_of
+from heedful.report.strips import ATTENTION, PUSHES, USED, Example, Shading, shadings_of
 from heedful.studies.attack import LONGEST, SHORTEST, AttackedAttention, example_row, replaced_weights
 from heedful.studies.examine import Examination
 from heedful.studies.measures import MINIMUM
@@ -108,7 +108,7 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
     examples = []
     for name, title in ((RIGHT, "Here attention is right"), (MISLEADS, "Here it misleads")):
         trait = instances.trait(name)
-        row = _middle(trace, trait.where)
+        row = middle_text(trace, trait.where)
         if row is not None:
             resting = int(_resting(trace, instances.marks).sum())
             note = f"{_many(int(trait.where.sum()), resting)}: {trait.words}. {_RULE}"
@@ -119,7 +119,7 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
     return examples
 
 
-_RULE = f"(Shown: of {SHORTEST} to {LONGEST} units if there are such, and middling sure.)"
+_RULE = f"(Shown: of {SHORTEST} to {LONGEST} units, or else a short one, and middling sure.)"
 
 
 def _many(count: int, among: int) -> str:
@@ -127,16 +127,18 @@ def _many(count: int, among: int) -> str:
     return f"It is the only one {of}" if count == 1 else f"So are {count:,} {of}"
 
 
-def _middle(trace: Trace, where: Bool[Tensor, " instances"]) -> int | None:
-    """Of the texts of middle length among these, rightly decided if known, the one of middle probability."""
+def middle_text(trace: Trace, where: Bool[Tensor, " instances"]) -> int | None:
+    """Of the texts of usual length among these, rightly decided if known, the one of middle probability; where none has
+    that length, of the shortest quarter."""
     right = torch.ones_like(where) if trace.labels is None else decisions(trace) == trace.labels
-    usual = (trace.lengths >= SHORTEST) & (trace.lengths <= LONGEST)
-    for some in (where & right & usual, where & right, where):
-        rows = some.nonzero().squeeze(1)
-        if len(rows):
-            order = trace.probabilities.amax(1)[rows].argsort(stable=True)
-            return int(rows[order[(len(rows) - 1) // 2]])
-    return None
+    rows = (where & right if (where & right).any() else where).nonzero().squeeze(1)
+    if not len(rows):
+        return None
+    lengths = trace.lengths[rows]
+    usual = (lengths >= SHORTEST) & (lengths <= LONGEST)
+    few = usual if usual.any() else lengths <= lengths.sort().values[(len(rows) - 1) // 4]
+    order = trace.probabilities.amax(1)[rows[few]].argsort(stable=True)
+    return int(rows[few][order[(len(order) - 1) // 2]])
 
 
 def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: str) -> Example:
@@ -151,12 +153,7 @@ def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: 
         replace(push, values=push.values[place]),
     ]
     note = f"Chosen as {rule}. {pair_words(trace, number, other)}"
-    made = instances.shaded(number, shadings, title, note)
-    return replace(made, strips=[_unmarked(strip) for strip in made.strips])
-
-
-def _unmarked(strip: Strip) -> Strip:
-    return replace(strip, pieces=[replace(piece, marked=False) for piece in strip.pieces])
+    return instances.shaded(number, shadings, title, note, marked=False)
 
 
 def pair_words(trace: Trace, number: int, other: Float[Tensor, " units"]) -> str:
