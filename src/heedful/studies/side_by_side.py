@@ -235,7 +235,7 @@ def _texts(done: Sequence[Examined]) -> list[Example]:
     traces = [(one.name, one.run.trace()) for one in alike]
     shown = []
     for name, why in ((RIGHT, "Where the first is right"), (MISLEADS, "Where it misleads")):
-        row = middle_text(trace, texts.trait(name).where)
+        row = middle_text(trace, texts.trait(name).where, _unit(first))
         if row is not None:
             shadings = [
                 Shading(

@@ -21,7 +21,7 @@ from heedful.models.classifier import Classifier
 from heedful.notebook import counted
 from heedful.report.instances import Instances, Trait
 from heedful.report.strips import ATTENTION, PUSHES, USED, Example, Shading, shadings_of
-from heedful.studies.attack import LONGEST, SHORTEST, AttackedAttention, example_row, replaced_weights
+from heedful.studies.attack import AttackedAttention, example_row, replaced_weights, usual_lengths
 from heedful.studies.examine import Examination
 from heedful.studies.measures import MINIMUM
 from heedful.text.corpus import Split
@@ -106,20 +106,32 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
     """Three texts that a report opens with, as far as there are such."""
     shown = (ATTENTION, USED)
     examples = []
+    plain = _marked_first(instances, trace)  # where the set that is marked is the one that attention finds
     for name, title in ((RIGHT, "Here attention is right"), (MISLEADS, "Here it misleads")):
         trait = instances.trait(name)
-        row = middle_text(trace, trait.where)
+        some = trait.where & plain if name == RIGHT and (trait.where & plain).any() else trait.where
+        row = middle_text(trace, some, instances.unit)
         if row is not None:
             resting = int(_resting(trace, instances.marks).sum())
-            note = f"{_many(int(trait.where.sum()), resting)}: {trait.words}. {_RULE}"
+            note = f"{_many(int(trait.where.sum()), resting)}: {trait.words}. {_rule(instances.unit)}"
             examples.append(instances.example(row, title, note, shown))
-    chosen = example_row(attacked, trace)
+    chosen = example_row(attacked, trace, instances.unit)
     if chosen is not None:
         examples.append(_pair(instances, trace, *chosen, "And here another attention gives the same output"))
     return examples
 
 
-_RULE = f"(Shown: of {SHORTEST} to {LONGEST} units, or else a short one, and middling sure.)"
+def _marked_first(instances: Instances, trace: Trace) -> Bool[Tensor, " instances"]:
+    """Whether the units that are marked are the most attended ones."""
+    weights, marks = trace.attention_weights, instances.marks
+    least = torch.segment_reduce(weights.where(marks, torch.inf), "min", offsets=trace.offsets)
+    most = torch.segment_reduce(weights.where(~marks, -torch.inf), "max", offsets=trace.offsets)
+    return least > most
+
+
+def _rule(unit: str) -> str:
+    shortest, longest = usual_lengths(unit)
+    return f"(Shown: of {shortest} to {longest} {unit}, or else a short one, and middling sure.)"
 
 
 def _many(count: int, among: int) -> str:
@@ -127,15 +139,15 @@ def _many(count: int, among: int) -> str:
     return f"It is the only one {of}" if count == 1 else f"So are {count:,} {of}"
 
 
-def middle_text(trace: Trace, where: Bool[Tensor, " instances"]) -> int | None:
+def middle_text(trace: Trace, where: Bool[Tensor, " instances"], unit: str = "words") -> int | None:
     """Of the texts of usual length among these, rightly decided if known, the one of middle probability; where none has
     that length, of the shortest quarter."""
     right = torch.ones_like(where) if trace.labels is None else decisions(trace) == trace.labels
     rows = (where & right if (where & right).any() else where).nonzero().squeeze(1)
     if not len(rows):
         return None
-    lengths = trace.lengths[rows]
-    usual = (lengths >= SHORTEST) & (lengths <= LONGEST)
+    lengths, (shortest, longest) = trace.lengths[rows], usual_lengths(unit)
+    usual = (lengths >= shortest) & (lengths <= longest)
     few = usual if usual.any() else lengths <= lengths.sort().values[(len(rows) - 1) // 4]
     order = trace.probabilities.amax(1)[rows[few]].argsort(stable=True)
     return int(rows[few][order[(len(order) - 1) // 2]])
