@@ -90,7 +90,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Audited:
     folder = tmp_path_factory.mktemp("reviews")
     reviews = write_reviews(folder / "reviews.csv")
     store, out = folder / "runs", folder / "[bold]out"
-    ended = finish(start("audit", reviews, "--epochs", 6, "--store", store, "--out", out))
+    ended = finish(start("audit", reviews, "--epochs", 6, "--store", store, "--out", out, "--all"))
     return Audited(ended, store, out / "report.html")
 
 

@@ -152,7 +152,7 @@ def test_every_command_says_which_label_was_taken(call: Call, tmp_path: Path) ->
     store = ["--store", tmp_path / "runs"]
     assert choice in call("data", "stats", path).words
     assert choice in call("train", path, *QUICK, *store).notes
-    assert choice in call("audit", path, *QUICK, "--no-advice", *store).words
+    assert choice in call("audit", path, *QUICK, "--no-advice", *store).notes
     assert not any("column" in note for note in call("train", path, "--label-column", "stars", *QUICK, *store).notes)
 
 
@@ -208,7 +208,11 @@ def test_training_says_what_its_first_vectors_are(call: Call, unlabelled: Path, 
 def test_the_audit_and_the_statistics_say_it_too(call: Call, unlabelled: Path, tmp_path: Path) -> None:
     assert f"note: {DROPPED}" in call("data", "stats", unlabelled).words
     said = call("audit", unlabelled, *QUICK, "--no-advice", "--store", tmp_path / "runs")
-    assert f"note: {DROPPED}" in said.words
+    assert f"note: {DROPPED}" in said.notes
+    assert (
+        f"note: {DROPPED}"
+        in call("audit", unlabelled, *QUICK, "--no-advice", "--all", "--store", tmp_path / "runs").words
+    )
 
 
 def test_labels_that_are_words_for_none_are_left_out_or_kept(call: Call, tmp_path: Path) -> None:
@@ -236,8 +240,8 @@ def test_class_names_in_notices_do_not_steer_the_terminal(call: Call, tmp_path: 
     arguments = [*QUICK, "--store", tmp_path / "runs"]
     for said in (call("data", "stats", path), call("audit", path, "--no-advice", *arguments)):
         assert said.code == 0
-        assert "The test and dev splits lack the class ' [31mred'" in said.words
-        assert "\x1b" not in said.out
+        assert "The test and dev splits lack the class ' [31mred'" in " ".join([said.words, *said.notes])
+        assert "\x1b[31m" not in said.out + said.err
 
 
 ROWS = "".join(f"word{row},{row % 2}\n" for row in range(20))

@@ -203,7 +203,7 @@ def test_no_two_classes_look_alike(count: int) -> None:
     looks = group_looks([*groups, "neutral"])
     for part in ("marker", "line", "hatch"):
         assert manner(looks, [*groups, "neutral"], part) == count + 1
-    assert len({looks[group].colour for group in groups[:7]}) == 7
+    assert len({looks[group].colour for group in groups[:10]}) == min(count, 10)
     assert {looks[group].marker for group in groups[:7]} == {"o"}
 
 
@@ -223,6 +223,12 @@ def many_classes() -> pd.DataFrame:
         for token in range(3)
     ]
     return pd.DataFrame(rows)
+
+
+def test_of_many_classes_those_with_the_most_tokens_have_a_panel() -> None:
+    table = many_classes().assign(**{"count_class 9": 500, "count_class 0": 0, "count_class 3": 0})
+    titles = [axis.get_title(loc="left") for axis in polarity_against_attention(table).axes]
+    assert titles == [f"Push towards class {number} and attention" for number in (1, 2, 4, 5, 6, 9)]
 
 
 def test_ten_classes_are_told_apart_by_colour_and_marker() -> None:

@@ -57,7 +57,7 @@ def example_of(
         probability=trace.probabilities.amax(1),
         labels=trace.labels,
         class_names=trace.class_names,
-        within=words and {0: words},
+        within=None if words is None else {0: words},
     )
     return instances.example(0, "why", "a note")
 

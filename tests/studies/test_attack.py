@@ -170,7 +170,7 @@ def test_the_example_is_the_rightly_decided_text_of_median_divergence() -> None:
     right = found.tables["adversary"].query("kind == 'same' and instance in [0, 1, 2, 4]").sort_values("jsd")
     assert row["instance"] == right["instance"].iloc[1]  # of four the lower of the two in the middle
     assert (
-        rule == f"the text of median JSD ({row['jsd']:.2f}) among the 4 that are rightly decided and 8 to 25 units long"
+        rule == f"the text of median JSD ({row['jsd']:.2f}) among the 4 that are rightly decided and 8 to 25 words long"
     )
     weights = replaced_weights(row)
     own = trace.instance(int(row["instance"]))
@@ -179,7 +179,7 @@ def test_the_example_is_the_rightly_decided_text_of_median_divergence() -> None:
     short = trace_of((SHARED, 3))
     chosen = example_row(attack_attention(short), short)
     assert chosen is not None
-    assert chosen[1].endswith("among the 3")
+    assert chosen[1].endswith("among the 3 shortest")
     assert example_row(attack_attention(trace_of((([1.0], [1.0]), 2))), trace_of((([1.0], [1.0]), 2))) is None
 
 

@@ -286,6 +286,12 @@ def test_a_path_alone_is_audited_as_on_the_command_line(reviews: str, call: Call
     options = ["--epochs", 2, "--set", "model.embedding_size=8", "--no-advice", "--json"]
     said = call("audit", reviews, *options)
     assert said.json["run"] == str(done.run.path)
+    brief, everything = (call("audit", reviews, *options[:-1], *more).out for more in ([], ["--all"]))
+    assert len(brief.splitlines()) <= 25
+    assert len(everything.splitlines()) > 60
+    for output in (brief, everything):
+        assert " ".join(done.answer.headline.split()) in " ".join(output.split())
+        assert output.splitlines()[-1] == f"report {done.report}"
     assert audit(Path(reviews), settings=SMALL, advice=False).run == done.run
 
 

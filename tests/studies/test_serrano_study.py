@@ -217,7 +217,7 @@ def test_runs_that_are_missing_leave_their_panels_and_figures_out(place: Place) 
     study = tabulate(STUDY, wanted, runs, place.folder / "part")
     assert [one.name for one in study.page.pictures()] == ["9"]
     assert study.missing == ("4",)
-    assert study.page.notices == ["Figure 4 is not drawn: it needs runs that failed."]
+    assert study.page.notices == ["Figure 4 is not drawn: it needs runs that are not there."]
     assert set(study.tables["quality"]["model"]) == {"HANnoenc"}
 
 

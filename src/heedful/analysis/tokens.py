@@ -98,7 +98,7 @@ def token_groups(
     chosen = rule or GroupRule()
     groups = np.full(len(counts), NONE, dtype=object)
     groups[_neutral(counts, chosen)] = NEUTRAL
-    for name, members in zip(_own_groups(class_names), _members(counts, chosen).T, strict=True):
+    for name, members in zip(class_groups(class_names), _members(counts, chosen).T, strict=True):
         groups[members.numpy()] = name
     return list(groups)
 
@@ -143,7 +143,7 @@ def _members(counts: Int[Tensor, "vocab classes"], rule: GroupRule) -> Bool[Tens
     return wanted & (_weighed(counts, rule.by) > rule.count)
 
 
-def _own_groups(class_names: Sequence[str]) -> tuple[str, ...]:
+def class_groups(class_names: Sequence[str]) -> tuple[str, ...]:
     """The group of the tokens of each class."""
     return (NEGATIVE, POSITIVE) if len(class_names) == 2 else tuple(map(group_of_class, class_names))
 
@@ -257,7 +257,7 @@ def group_table(
     table["association"] = associations(counts, chosen.by).numpy()
     table["group"] = token_groups(counts, names, chosen)
     worth = counts.sum(1).double() if effective is None else effective
-    numbers = {name: number for number, name in enumerate(_own_groups(names))}
+    numbers = {name: number for number, name in enumerate(class_groups(names))}
     owners = torch.tensor([numbers.get(group, -1) for group in table["group"]], dtype=torch.int64)
     table["beyond_chance"] = beyond_chance(counts, worth, owners, more_than=chosen.count).numpy()
     table["count"] = counts.sum(1).numpy()

@@ -201,9 +201,9 @@ def _decision(known: Known, counts: Mapping[str, int], classes: Known, unit: str
     found = single_decisions(known, some, every)
     refuted = found == "yes" and "no" in classes.values()
     few = some < FEWEST_DECISIONS * every
-    resting = _RESTING.format(some=some, all=every) if some < every else ""
+    resting = (_FEW_REST if few else _RESTING).format(some=some, all=every) if some < every else ""
     by_class = _by_class(classes, found)
-    words = [_joined(rests_on, known, unit), f"{resting} {_FEW_REST}" if few else "", by_class if refuted else ""]
+    words = [_joined(rests_on, known, unit), resting if few else "", by_class if refuted else ""]
     more = [*_guides(known), "" if few else resting, "" if refuted else by_class]
     return Question(
         name=DECISION,
@@ -324,7 +324,7 @@ _RESTING = (
     "That is of {some:,} of {all:,} decisions: what is left flips only when everything is erased, or never, and rests "
     "on no part of its text."
 )
-_FEW_REST = "Of so few, nothing is said of decisions at large."
+_FEW_REST = "Only {some:,} of {all:,} decisions rest on a part of their text; of so few, nothing is said at large."
 
 _GUIDES: Mapping[Decision, tuple[str, str]] = {
     "yes": ("{} is the better guide.", "{} are better guides."),
@@ -409,9 +409,9 @@ _USES: Mapping[str, Mapping[Decision, str]] = {
 
 def _instead(corpus: Decision, decision: Decision, known: Known) -> Iterator[str]:
     if corpus != "yes" and known.get(SOUND) == "yes":
-        yield "To explore the corpus, read the polarity scores: what a word pushes towards, wherever it stands."
+        yield "To explore the corpus, read polarity scores: what words push towards."
     if decision != "yes" and known:
         yield (
-            "To explain one decision, read the contributions α·z, what each part of the text gave to it; `heedful "
-            "erase` shows the provably smallest set that flips it."
+            "To explain one decision, read the contributions α·z; `heedful erase` shows the provably smallest set that "
+            "flips it."
         )

@@ -13,6 +13,7 @@ from heedful.cli.audit import attack, audit, erase, explain, train
 from heedful.cli.data import data_app, doctor
 from heedful.cli.explainers import explainers_app
 from heedful.cli.faithfulness import faithfulness
+from heedful.cli.report import report
 from heedful.cli.runs import runs_app
 from heedful.cli.serve import serve
 from heedful.cli.sweep import calibrate, reproduce, sweep
@@ -27,7 +28,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: rich would double the time that --help takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (audit, train, explain, erase, attack, faithfulness, serve, reproduce, sweep, calibrate, doctor):
+for command in (
+    audit, train, explain, erase, attack, faithfulness, report, serve, reproduce, sweep, calibrate, doctor,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(data_app, name="data")
 app.add_typer(explainers_app, name="explainers")

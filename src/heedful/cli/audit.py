@@ -12,6 +12,7 @@ from heedful.cli.options import (
     FILES,
     MODEL,
     AllUnits,
+    AllVerdicts,
     Explainers,
     Fresh,
     How,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.pipeline import Run
     from heedful.report.page import Page
+    from heedful.studies.foreign import ForeignAudit
 
 
 @with_settings(**DATA, **MODEL, **FILES)
@@ -65,6 +67,7 @@ def audit(
     truncate: Truncate = False,
     threads: Threads = None,
     most: Most = None,
+    everything: AllVerdicts = False,
     as_json: Json = False,
 ) -> None:
     """Train on the data, compare what is attended to with what is used, try other λ, and write a report.
@@ -75,7 +78,8 @@ def audit(
     """
     if model is not None:
         limits = {"texts": texts, "truncate": truncate, "threads": threads} | ({"most": most} if most else {})
-        _audit_model(settings, model, store, out, as_json, limits, by=by, metrics=metrics, how=how)
+        done = _audit_model(settings, model, store, out, limits, by=by, metrics=metrics, how=how)
+        show_page(done.page, as_json, everything=everything)
         return
     from heedful.cli.progress import AuditProgress
     from heedful.pipeline import read_corpus
@@ -83,6 +87,7 @@ def audit(
     from heedful.studies.audit import audit as run_audit
 
     corpus = read_corpus(settings)
+    _print_notes(corpus.notices)
     with AuditProgress(settings.training.epochs, name=corpus.name) as bar:
         done = run_audit(
             settings,
@@ -95,7 +100,7 @@ def audit(
             workers=workers,
             watch=bar.watch,
         )
-    show_page(done.page, as_json)
+    show_page(done.page, as_json, everything=everything)
 
 
 def _audit_model(
@@ -103,10 +108,9 @@ def _audit_model(
     model: str,
     store: Path,
     out: Path | None,
-    as_json: bool,
     limits: dict[str, Any],
     **chosen: str | None,
-) -> None:
+) -> "ForeignAudit":
     """Examine a model of the user's own."""
     from heedful.cli.progress import stages
     from heedful.store import Store
@@ -115,7 +119,7 @@ def _audit_model(
     _refuse_training(settings)
     found = find_model(model, store, settings)
     with stages() as watch:
-        done = run_audit(
+        return run_audit(
             settings,
             Store(store),
             model=found,
@@ -126,7 +130,6 @@ def _audit_model(
             how=chosen["how"],
             **limits,
         )
-    show_page(done.page, as_json)
 
 
 def _refuse_training(settings: "RunSettings") -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
 AllUnits = Annotated[bool, typer.Option("--all", help="Show every unit of a long text; --json has all of them.")]
+AllVerdicts = Annotated[
+    bool, typer.Option("--all", help="Print all that the report says: every verdict with its number, and the tables.")
+]
 RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, or the beginning of it.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")]
 On = Annotated[str, typer.Option("--on", help="local, ray, or ray://host:port.")]
@@ -196,15 +199,15 @@ def print_lines(content: object, lines: Iterable[str], as_json: bool) -> None:
             print(line)
 
 
-def show_page(page: "Page", as_json: bool, content: object = None) -> None:
-    """A page on the terminal, or as JSON: its own payload, or the content that is given."""
+def show_page(page: "Page", as_json: bool, content: object = None, *, everything: bool = True) -> None:
+    """A page on the terminal, its answer alone or everything, or as JSON: its own payload, or what is given."""
     from heedful.report.page import payload
     from heedful.report.terminal import print_page
 
     if as_json:
         print_json(payload(page) if content is None else content)
     else:
-        print_page(page)
+        print_page(page, everything=everything)
 
 
 def print_json(value: object) -> None:

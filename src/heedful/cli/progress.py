@@ -23,8 +23,8 @@ def _counted(*columns: progress.ProgressColumn, console: Console, disable: bool 
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """Shows epochs done, dev accuracy and time left once a training runs, each training in a line of its own, such as
-    that of a run's base before that of the run; use it as a context."""
+    """Shows epochs done, the dev accuracy of the best of them and time left once a training runs, each training in a
+    line of its own, such as that of a run's base before that of the run; use it as a context."""
 
     def __init__(self, epochs: int, *, title: str = "training") -> None:
         accuracy = progress.TextColumn("dev accuracy {task.fields[accuracy]}")
@@ -41,8 +41,10 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         if self._task is None:
             self._task = self._bar.add_task(self._title, total=self._epochs, accuracy="–")
         if isinstance(event, EpochDone):
-            accuracy = f"{event.row['dev_accuracy']:.3f}"
-            self._bar.update(self._task, total=event.epochs, completed=event.epoch, accuracy=accuracy)
+            self._bar.update(self._task, total=event.epochs, completed=event.epoch)
+            if event.best:  # this epoch is kept, unless a later one is better
+                accuracy = f"{event.row['dev_accuracy']:.3f} (epoch {event.epoch})"
+                self._bar.update(self._task, accuracy=accuracy)
             self._task = None if event.last else self._task
 
     def _show_reading(self, event: TextsRead) -> None:
@@ -147,6 +149,13 @@ def counting(title: str) -> Iterator[Callable[[int, int], None]]:
     with progress.Progress(console=Console(file=sys.stderr)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def counted_stages() -> Iterator[Callable[[str, int, int], None]]:
+    """The same, of one who says what is being done and how far it is."""
+    with stages() as watch:
+        yield lambda what, done, total: watch(Measuring(what=what, done=done, total=total))
 
 
 @contextmanager

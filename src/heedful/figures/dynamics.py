@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from heedful.figures import style
-from heedful.figures.tokens import score_label, shown_groups
+from heedful.figures.tokens import looks_of, score_label, shown_groups
 
 OMEGA = "embedding dot product Ω"
 BAND = (0.1, 0.9)
@@ -217,7 +217,7 @@ def _token_courses(axis: Axes, table: pd.DataFrame) -> list[tuple[float, str, st
     ends: list[tuple[float, str, str]] = []
     groups, last = _groups(table), _last(table).sort_values("attention")
     for group in groups:
-        look, tokens = style.group_looks(groups)[group], last.loc[last["group"] == group, "token"]
+        look, tokens = looks_of(table)[group], last.loc[last["group"] == group, "token"]
         for token in [*tokens.head(1), *tokens.tail(1)]:
             course = table[(table["token"] == token) & (table["group"] == group)]
             _plot(axis, course["time"], course["attention"], look)
@@ -248,7 +248,7 @@ def _group_trends(axis: Axes, table: pd.DataFrame, column: str, title: str, *, b
     for group in groups:
         rows = table[table["group"] == group]
         label = style.sized(group, rows["token"].nunique())
-        _trend(axis, rows, column, style.group_looks(groups)[group], label, band=band)
+        _trend(axis, rows, column, looks_of(table)[group], label, band=band)
     _finish(axis, title, score_label(column))
 
 

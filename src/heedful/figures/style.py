@@ -1,7 +1,8 @@
 """How every picture looks: colours, lines and letters, and the parts that pictures share.
 
-Colours are Okabe and Ito's and three dark ones, safe for colour-blind readers. There are seven for classes; of more
-classes the next seven have the same colours with another marker, line and hatching, and so on.
+Colours are Okabe and Ito's and some dark and light ones. There are ten for classes, of which the first seven are safe
+for colour-blind readers; from the eighth on marker, line and hatching are others, too, from the fifteenth on others
+again, and so on, so that no two classes are alike.
 """
 
 import math
@@ -24,10 +25,12 @@ Line = Literal["-", "--", "-.", ":"] | tuple[int, tuple[int, ...]]
 BLUE, ORANGE, GREY, GREEN = "#0072B2", "#E69F00", "#8C8C8C", "#009E73"
 PURPLE, SKY, YELLOW, VERMILION = "#CC79A7", "#56B4E9", "#B8A900", "#D55E00"
 BROWN, INDIGO, BLACK = "#7A4A1E", "#4B3A8C", "#222222"
+LIME, CRIMSON, ROSE = "#7CB342", "#9B1B30", "#F08FA8"
 ATTENDED, TOWARDS, AWAY = ORANGE, GREEN, PURPLE
 """In texts: attention; what speaks for the decision, and against it. No class has one of these colours."""
 
-CLASS_COLOURS = (BLUE, VERMILION, SKY, YELLOW, BROWN, INDIGO, BLACK)
+SAFE_COLOURS = (BLUE, VERMILION, SKY, YELLOW, BROWN, INDIGO, BLACK)
+CLASS_COLOURS = (*SAFE_COLOURS, LIME, CRIMSON, ROSE)
 MARKERS: tuple[Marker, ...] = ("o", "^", "s", "D", "v", "P", "X")
 LINES: tuple[Line, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)), (0, (8, 4)), (0, (3, 1, 1, 3)))
 HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "++++", "oooo")
@@ -64,7 +67,7 @@ class Look:
 
     colour: str
     turn: int = 0
-    """How many groups before it have the same colour."""
+    """Which of the markers, lines and hatchings it has."""
     line: Line = "-"
     marker: Marker = "o"
     hatch: str = ""
@@ -161,7 +164,7 @@ def group_looks(groups: Sequence[str]) -> dict[str, Look]:
     taken = 2 if {"positive", "negative"} & set(groups) else 0  # the first two colours of the palette are theirs
     looks = dict(FIXED)
     for number, group in enumerate((group for group in groups if group not in FIXED), start=taken):
-        turn, place = divmod(number, len(CLASS_COLOURS))
+        turn, colour = number // len(SAFE_COLOURS), CLASS_COLOURS[number % len(CLASS_COLOURS)]
         line, marker, hatch = LINES[turn % len(LINES)], MARKERS[turn % len(MARKERS)], HATCHES[turn % len(HATCHES)]
-        looks[group] = Look(colour=CLASS_COLOURS[place], turn=turn, line=line, marker=marker, hatch=hatch)
+        looks[group] = Look(colour=colour, turn=turn, line=line, marker=marker, hatch=hatch)
     return looks

@@ -30,9 +30,31 @@ def shown_groups(table: pd.DataFrame) -> list[str]:
     return [group for group in ("neutral", *sorted(set(present) - {"neutral", "none"})) if group in present]
 
 
+def looks_of(table: pd.DataFrame) -> dict[str, style.Look]:
+    """The look of each group: of a categorical column also of groups that have no token here, so that a class looks
+    alike in all pictures."""
+    column = table["group"]
+    every = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column.unique()
+    return style.group_looks(sorted(set(map(str, every)) - {"neutral", "none"}))
+
+
 def polarity_names(table: pd.DataFrame) -> list[str]:
     """The polarity columns: one for two classes, one per class for more."""
     return [str(column) for column in table.columns if str(column).startswith("polarity")]
+
+
+def drawn_columns(table: pd.DataFrame) -> list[str]:
+    """The polarity columns that have a panel: of many classes those with the most tokens, in the order of the table."""
+    columns = polarity_names(table)
+    sizes = {name: _tokens_of(table, name) for name in columns}
+    most = sorted(columns, key=lambda name: -sizes[name])[:MOST_CLASSES]
+    return [name for name in columns if name in most]
+
+
+def _tokens_of(table: pd.DataFrame, column: str) -> float:
+    """How many tokens the training texts of a class have."""
+    counts = column.replace("polarity", "count", 1)
+    return float(table[counts].sum()) if counts in table else 0.0
 
 
 def score_label(column: str) -> str:
@@ -54,7 +76,7 @@ def with_rank(table: pd.DataFrame) -> pd.DataFrame:
 @style.house_style()
 def scores_by_rank(table: pd.DataFrame) -> Canvas:
     """Polarity (one panel per class where there are more than two) and attention against frequency rank."""
-    columns, ranked = [*polarity_names(table)[:MOST_CLASSES], "attention"], with_rank(table)
+    columns, ranked = [*drawn_columns(table), "attention"], with_rank(table)
     canvas, axes = style.panels(len(columns))
     for axis, column in zip(axes, columns, strict=True):
         _draw_groups(axis, ranked, "rank", column)
@@ -66,7 +88,7 @@ def scores_by_rank(table: pd.DataFrame) -> Canvas:
 @style.house_style()
 def polarity_against_attention(table: pd.DataFrame) -> Canvas:
     """What a word would push against the attention it gets, a point per token; the extremes are named."""
-    columns = polarity_names(table)[:MOST_CLASSES]
+    columns = drawn_columns(table)
     canvas, axes = style.panels(len(columns), width=6.0 if len(columns) == 1 else 4.6, height=4.4)
     for axis, column in zip(axes, columns, strict=True):
         draw_push(axis, table, column)
@@ -87,12 +109,12 @@ def weights_by_group(weights: pd.DataFrame) -> Canvas:
     """Mean attention weight of each test token, as boxes by group (Sun & Lu 2020, Figure 5)."""
     groups = shown_groups(weights)
     data = [weights.loc[weights["group"] == group, "weight"].to_numpy() for group in groups]
-    canvas, (axis,) = style.panels(1, width=max(5.2, 0.9 * len(groups)))
+    canvas, (axis,) = style.panels(1, width=max(5.2, 1.15 * len(groups)))
     axis.set(ylabel="mean attention weight", title="Attention weight on test text, by group (tokens)")
     axis.grid(visible=False, axis="x")
     if groups:  # matplotlib draws no empty list
         names = [f"{style.brief(group, 12)}\n({len(values)})" for group, values in zip(groups, data, strict=True)]
-        style.boxes(axis, data, names, [style.group_looks(groups)[group] for group in groups], width=0.55)
+        style.boxes(axis, data, names, [looks_of(weights)[group] for group in groups], width=0.55)
     return canvas
 
 
@@ -164,8 +186,7 @@ def score_grid(wanted: Sequence[ScorePanel], *, columns: int) -> Canvas:
 
 
 def _draw_groups(axis: Axes, table: pd.DataFrame, x: str, y: str) -> None:
-    groups = shown_groups(table)
-    looks = style.group_looks(groups)
+    groups, looks = shown_groups(table), looks_of(table)
     for group in groups:
         rows = table[table["group"] == group]
         alpha = 0.6 if len(rows) < 3000 else 0.3

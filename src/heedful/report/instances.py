@@ -69,8 +69,11 @@ class Instances:
         shown = [replace(one, values=one.values[place]) for one in self.shadings if names is None or one.name in names]
         return self.shaded(row, shown, why, note)
 
-    def shaded(self, row: int, shadings: Sequence[Shading], why: str, note: str = "") -> Example:
-        """One text as strips of these numbers of its units, and of the words within its sentences."""
+    def shaded(
+        self, row: int, shadings: Sequence[Shading], why: str, note: str = "", *, marked: bool = True
+    ) -> Example:
+        """One text as strips of these numbers of its units, and of the words within its sentences; the smallest set is
+        marked, or not."""
         made = make_shaded(
             self.texts[row],
             self.spans[self.place(row)],
@@ -80,7 +83,7 @@ class Instances:
             label=None if self.labels is None else self.class_names[int(self.labels[row])],
             why=why,
             note=note,
-            marks=self.marks[self.place(row)],
+            marks=self.marks[self.place(row)] if marked else None,
         )
         if self.within is None or row not in self.within or made.strips[0].name != ATTENTION:
             return made
@@ -148,4 +151,4 @@ def _gaps(spans: Int[Tensor, "units 2"]) -> list[int]:
 
 
 def _whole(values: Float[Tensor, " units"]) -> list[int]:
-    return (values.double() * 10**DIGITS).round().long().tolist()
+    return list(map(int, (values.double() * 10**DIGITS).round().tolist()))

@@ -91,7 +91,10 @@ def pushes_of(trace: Trace) -> Float[Tensor, " units"]:
 def words_strip(text: str, words: WordWeights) -> Strip:
     """What a hierarchical model attends to within sentences, shaded by the largest of each sentence."""
     notes = [f"weight within its sentence {weight:.3f}" for weight in words.weights.tolist()]
-    return Strip(name="within sentences", pieces=_pieces(text, words.spans[:MOST_UNITS], words.relative, notes))
+    pieces = _pieces(text, words.spans[:MOST_UNITS], words.relative, notes)
+    left = len(words.spans) - MOST_UNITS
+    more = [Piece(text=f" … and {left:,} more")] if left > 0 else []
+    return Strip(name="within sentences", pieces=[*pieces, *more])
 
 
 def make_shaded(

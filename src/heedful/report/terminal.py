@@ -15,6 +15,7 @@ from heedful.report.page import Page, Section
 COLOURS = {"yes": "green", "no": "red", "not shown": "yellow"}
 INDENT = 2
 WIDTH = 120  # columns where nobody looks at a terminal
+ROOMY = 110  # columns from which an answer in brief has room for empty lines within 25
 
 
 def printable(text: str) -> str:
@@ -31,7 +32,7 @@ def wide_console() -> Console:
 
 
 def print_page(page: Page, console: Console | None = None, *, everything: bool = True) -> None:
-    """Everything in plain words, section by section; or, of a page that has an answer, the answer alone."""
+    """Everything in plain words; or the answer alone, or what a page without one has beside verdicts."""
     screen = console or wide_console()
     if page.answer is None:
         screen.print(Text(printable(page.headline), "bold"))
@@ -41,22 +42,24 @@ def print_page(page: Page, console: Console | None = None, *, everything: bool =
         for notice in page.notices:
             print_below(screen, Text("note:", "dim"), Text(printable(notice)))
         for section in page.sections:
-            if section.on_terminal:
+            if section.on_terminal and (everything or not section.judged):
                 _print_section(screen, section)
         screen.print()
     else:
-        screen.print(Text(f"\n{_rest(page)}", "dim"))
+        screen.print(Text(_rest(page), "dim"))
     for name, path in page.places.items():
-        screen.print(Text(f"{name} {path}"), soft_wrap=True)
+        if everything or page.answer is None or name != "run":
+            screen.print(Text(f"{name} {path}"), soft_wrap=True)
 
 
 def _print_answer(screen: Console, answer: Answer, worth: str, *, everything: bool) -> None:
     """The headline, the questions, and what attention may be used for; in full with all that there is to say."""
+    gap = "\n" if everything or screen.width >= ROOMY else ""
     screen.print(Text(answer.headline, "bold"))
     if worth:
         screen.print(Text(printable(worth)))
     for question in answer.questions:
-        screen.print(Text(f"\n{question.question} ") + _mark(question.decision, favours=question.for_attention))
+        screen.print(Text(f"{gap}{question.question} ") + _mark(question.decision, favours=question.for_attention))
         print_below(screen, Text(""), _why(question, everything=everything))
     if everything:
         screen.print(Text("\nMay you use attention to"))
@@ -64,7 +67,7 @@ def _print_answer(screen: Console, answer: Answer, worth: str, *, everything: bo
             print_below(screen, Text(f"{use.purpose:22}") + _mark(use.decision, 10), Text(use.words))
     else:
         uses = [Text(f"{use.purpose}? ") + _mark(use.decision) for use in answer.uses]
-        screen.print(Text("\nMay you use it to ") + Text(" · ").join(uses))
+        screen.print(Text(f"{gap}May you use it to ") + Text(" · ").join(uses))
     for words in answer.instead:
         print_below(screen, Text("instead:", "dim"), Text(words))
     if answer.scope and everything:

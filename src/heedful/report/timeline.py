@@ -13,7 +13,8 @@ import pandas as pd
 
 from heedful.analysis.statistics import Numbers
 from heedful.errors import InputError
-from heedful.figures.style import Look, group_looks
+from heedful.figures.style import Look
+from heedful.figures.tokens import looks_of
 
 WIDTH, HEIGHT = 640.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 14.0, 44.0
@@ -40,7 +41,7 @@ def timeline(table: pd.DataFrame, *, name: str, title: str, x: str = "polarity",
     across, up = _scaled(xs, xs, *ACROSS), _scaled(ys, ys, *UP)
     times = [f"{time:.0f}" for time in courses[0].index]
     data = {"times": times, "x": across.round(1).tolist(), "y": up.round(1).tolist()}
-    looks = {group: look for group, look in group_looks(sorted(set(groups))).items() if group in set(groups)}
+    looks = {group: look for group, look in looks_of(table).items() if group in set(groups)}
     return _FRAGMENT.format(
         name=name,
         title=escape(title),
@@ -63,7 +64,11 @@ def _thin(table: pd.DataFrame, order: str) -> pd.DataFrame:
     times = np.sort(table["time"].unique())
     kept = times[_spread(len(times), MOMENTS)]
     last = table[(table["time"] == times[-1]) & (table["group"] != "none")].sort_values(order)
-    tokens = [token for _, rows in last.groupby("group") for token in rows["token"].iloc[_spread(len(rows), POINTS)]]
+    tokens = [
+        token
+        for _, rows in last.groupby("group", observed=True)
+        for token in rows["token"].iloc[_spread(len(rows), POINTS)]
+    ]
     return table[table["time"].isin(kept) & table["token"].isin(tokens)]
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 
 from heedful.errors import InputError
-from heedful.figures.style import group_looks
+from heedful.figures.tokens import looks_of
 
 MOST_TOKENS = 60_000  # the most frequent ones, of a larger vocabulary
 MOST_NUMBERS = 600_000  # of all tokens and classes
-UNGROUPED, GREY = "none", "#8C8C8C"
+UNGROUPED = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,7 @@ class Vocabulary:
     """token, group, attention, polarity or polarity_<class>, and counts per class."""
     classes: Sequence[str]
     """What the polarity columns push towards; of two classes the second alone."""
+    most: int = MOST_TOKENS
 
     def __post_init__(self) -> None:
         missing = {"token", "group", "attention"} - set(self.table)
@@ -37,32 +38,30 @@ class Vocabulary:
     def shown(self) -> pd.DataFrame:
         """The tokens that a page holds, the most frequent first."""
         counts = self.table[[name for name in self.table if str(name).startswith("count_")]].sum(axis=1)
-        most = min(MOST_TOKENS, MOST_NUMBERS // len(self.columns))
+        most = min(self.most, MOST_NUMBERS // len(self.columns))
         return self.table.assign(count=counts).sort_values("count", ascending=False, kind="stable").head(most)
 
     def data(self) -> dict[str, Any]:
         """All that a page needs to draw it; scores as whole thousandths."""
         shown = self.shown()
         groups = sorted(shown["group"].astype(str).unique(), key=lambda name: (name == UNGROUPED, name))
-        looks = group_looks([name for name in groups if name != UNGROUPED])
+        looks = looks_of(self.table)
         numbers = shown["group"].astype(str).map({name: number for number, name in enumerate(groups)})
         return {
             "of": len(self.table),
             "classes": list(self.classes),
-            "groups": [
-                {
-                    "name": name,
-                    "colour": looks[name].colour if name in looks else GREY,
-                    "turn": looks[name].turn if name in looks else 0,
-                }
-                for name in groups
-            ],
+            "groups": [{"name": name, "colour": looks[name].colour, "turn": looks[name].turn} for name in groups],
             "tokens": shown["token"].astype(str).tolist(),
             "group": numbers.tolist(),
             "count": shown["count"].tolist(),
             "attention": _whole(shown["attention"]),
             "polarity": [_whole(shown[column]) for column in self.columns],
         }
+
+
+def towards(class_names: Sequence[str]) -> Sequence[str]:
+    """What polarity scores push towards: each class, or of two the second."""
+    return class_names[1:] if len(class_names) == 2 else class_names
 
 
 def _whole(values: "pd.Series[float]") -> list[int]:

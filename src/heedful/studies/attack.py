@@ -31,8 +31,8 @@ SAME, FULL = "same", "floor"
 MOST_TEXTS = 300
 """With three classes or more so many distinct texts are drawn at most: each takes about ten milliseconds a kind."""
 
-SHORTEST, LONGEST = 8, 25
-"""Units of a text that is shown as an example."""
+USUAL: Mapping[str, tuple[int, int]] = {"sentences": (3, 6)}
+"""By what has the weights how many of them a text has that is shown as an example; of words 8 to 25."""
 
 TITLE = "Another attention, the same output"
 
@@ -241,21 +241,29 @@ def _attack_words(adversary: pd.DataFrame, kinds: Mapping[str, Kind], classes: i
     )
 
 
-def example_row(attacked: AttackedAttention, trace: Trace) -> tuple[pd.Series, str] | None:
+def usual_lengths(unit: str) -> tuple[int, int]:
+    """How many units a text has that is shown as an example, at least and at most."""
+    return USUAL.get(unit, (8, 25))
+
+
+def example_row(attacked: AttackedAttention, trace: Trace, unit: str = "words") -> tuple[pd.Series, str] | None:
     """A text to be shown with other weights that give the very same output, and by which rule it was chosen.
 
-    Of the rightly decided texts of 8 to 25 units the one with the median JSD; where there is none, of all.
+    Of the rightly decided texts of usual length the one with the median JSD; where there is none, of the shortest
+    quarter.
     """
+    shortest, longest = usual_lengths(unit)
     table = attacked.once["adversary"]
     rows = table[(table["kind"] == SAME) & table["jsd"].notna()]
     if rows.empty:
         return None
-    usual = rows[rows["units"].between(SHORTEST, LONGEST)]
-    said = f"of {SHORTEST} to {LONGEST} units"
+    usual = rows[rows["units"].between(shortest, longest)]
+    said = f"of {shortest} to {longest} {unit}"
     if trace.labels is not None:
         right = (trace.predictions == trace.labels).numpy(force=True)
         usual, said = usual[right[usual["instance"]]], f"that are rightly decided and {said[3:]} long"
-    chosen, among = (rows, "") if usual.empty else (usual, f" {said}")
+    short = rows[rows["units"] <= rows["units"].quantile(0.25, interpolation="lower")]
+    chosen, among = (short, " shortest") if usual.empty else (usual, f" {said}")
     row = chosen.sort_values(["jsd", "instance"]).iloc[(len(chosen) - 1) // 2]
     return row, f"the text of median JSD ({row['jsd']:.2f}) among the {len(chosen):,}{among}"
 

@@ -15,7 +15,7 @@ from heedful.claims import Verdicts, verdict_table
 from heedful.claims.answer import CORPUS as CORPUS_QUESTION
 from heedful.claims.answer import STORY, Answer
 from heedful.config import RunSettings
-from heedful.errors import ConfigError
+from heedful.errors import ConfigError, InputError
 from heedful.figures import tokens as drawings
 from heedful.figures.dynamics import attention_over_time
 from heedful.figures.erasure import Grid
@@ -30,7 +30,7 @@ from heedful.report.instances import Instances
 from heedful.report.page import Page, PageTable, Section, page_view, payload
 from heedful.report.strips import telling_instances
 from heedful.report.timeline import timeline
-from heedful.report.vocabulary import Vocabulary
+from heedful.report.vocabulary import Vocabulary, towards
 from heedful.store import Store, usual_store
 from heedful.studies.advice import Advice, advise
 from heedful.studies.attack import KINDS, AttackedAttention
@@ -46,6 +46,7 @@ from heedful.studies.wording import (
     left_out_classes,
     strongest_in_words,
     strongest_tokens,
+    with_all_groups,
 )
 from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
@@ -101,8 +102,8 @@ OVER_TIME = _figure(
     "Mean attention score of each group, the middle 80 % of its tokens as a band; and a few tokens by name.",
 )
 POLAR = (
-    "A polar word (a polarity token) occurs mostly in texts of one class, beyond chance; a neutral one about equally "
-    "in all. The polarity score of a word is what it pushes towards, its attention score how much attention it draws."
+    "A polar word (a polarity token) occurs mostly in texts of one class, beyond chance; a neutral one in all about "
+    "equally. The polarity score of a word is what it pushes towards, its attention score how much attention it draws."
 )
 HERE = Grid(models=("this model",), datasets={"": "test texts"})
 
@@ -305,32 +306,60 @@ def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:120]
 
 
+def report_run(audited: Run, report: Path) -> Audit:
+    """The report of a finished run, written to that file alone: nothing is trained, and no tables stand beside it."""
+    corpus = corpus_of(audited)
+    advised = advise(audited, corpus, Store(audited.path.parent), wanted=False)
+    done, _ = _examine(audited, corpus, advised, report)
+    write_html(done.page, report)
+    return done
+
+
+def corpus_of(audited: Run) -> Corpus:
+    """The data of a run, which must be those that it was trained on."""
+    corpus = read_corpus(audited.settings)
+    if corpus.fingerprint != audited.manifest["fingerprint"]:
+        raise InputError(
+            f"The data of run '{audited.path.name}' are not those of its training any more: '{corpus.name}' was "
+            "changed, so that its texts cannot be shown. Train on it again, or bring the old data back."
+        )
+    return corpus
+
+
 def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit:
     """Examine the run, and write its tables, figures and page."""
+    done, tables = _examine(audited, corpus, advice, folder / "report.html")
+    save_tables(tables, folder / "tables")
+    for picture in done.page.pictures():
+        picture.save(folder / "figures")
+    write_html(done.page, done.report)
+    return done
+
+
+def _examine(audited: Run, corpus: Corpus, advice: Advice, report: Path) -> tuple[Audit, dict[str, pd.DataFrame]]:
+    """What the run shows, and all tables of it."""
     settings, trace = audited.settings, audited.trace()
     tables = {name: audited.table(name) for name in ("tokens", "weights", "history", MOMENTS) if audited.has(name)}
     unit, seed = settings.model.unit, settings.training.seed
     with limited_threads(settings.training.threads):
         whole = one_attention(audited.model(), corpus, tables["tokens"], seed=seed)
     examined = examine(tables, trace, seed=seed, unit=unit, scope=_scope(settings, corpus), whole=whole)
-    report = folder / "report.html"
     page = _compose(audited, trace, corpus, examined, advice, tables, report)
     done = Audit(run=audited, examined=examined, advice=advice, page=page, report=report)
-    erased = {**examined.erased.tables, "erasure": examined.erased.resting, "decisions": examined.erased.decisions}
-    erased["erasure-curves"] = examined.erased.curves
-    attacked = {
-        **examined.attacked.tables,
-        "other-attention": examined.attacked.others,
-        "shuffled-attention": examined.attacked.shuffled,
+    erased, attacked = examined.erased, examined.attacked
+    return done, {
+        **tables,
+        **erased.tables,
+        "erasure": erased.resting,
+        "decisions": erased.decisions,
+        "erasure-curves": erased.curves,
+        **attacked.tables,
+        "other-attention": attacked.others,
+        "shuffled-attention": attacked.shuffled,
         **whole.tables,
+        "verdicts": verdict_table(done.verdicts),
+        **advice.tables(),
     }
-    save_tables(
-        {**tables, **erased, **attacked, "verdicts": verdict_table(done.verdicts), **advice.tables()}, folder / "tables"
-    )
-    for picture in page.pictures():
-        picture.save(folder / "figures")
-    write_html(page, report)
-    return done
 
 
 def _request(
@@ -378,6 +407,7 @@ def _compose(
     report: Path,
 ) -> Page:
     """All that the page shows."""
+    tables = {name: with_all_groups(table, corpus.class_names) for name, table in tables.items()}
     naming = class_naming(corpus.class_names)
     commonest = int(corpus.train.labels.mode().values)
     guessing = float((corpus.test.labels == commonest).double().mean())
@@ -410,7 +440,7 @@ def _compose(
                 name="figures",
                 title="The whole vocabulary",
                 lead=f"Groups of tokens: {naming}." if naming else "",
-                vocabulary=Vocabulary(table=tables["tokens"], classes=_towards(corpus.class_names)),
+                vocabulary=Vocabulary(table=tables["tokens"], classes=towards(corpus.class_names)),
                 pictures=_draw({name: claimed_groups(table) for name, table in tables.items()}, naming),
                 on_terminal=False,
             ),
@@ -429,7 +459,7 @@ def _compose(
 def _draw(tables: Mapping[str, pd.DataFrame], naming: str) -> list[Picture]:
     """The figures of the tables at hand."""
     most, classes = drawings.MOST_CLASSES, len(drawings.polarity_names(tables["tokens"]))
-    shown = f" Shown for the first {most} of {classes} classes." if classes > most else ""
+    shown = f" Shown for the {most} of {classes} classes that have the most tokens." if classes > most else ""
     return [
         replace(
             figure.headed("" if figure.name in WITHOUT_GROUPS else naming),
@@ -467,11 +497,6 @@ def _texts(texts: Instances, trace: Trace) -> Section:
     """All test texts to be looked into, and some that are worth reading first."""
     shown = [texts.example(number, why) for number, why in telling_instances(trace)]
     return Section(name="examples", title="Test texts", instances=texts, texts=shown, on_terminal=False)
-
-
-def _towards(class_names: Sequence[str]) -> Sequence[str]:
-    """What the polarity scores push towards: each class, or of two the second."""
-    return class_names[1:] if len(class_names) == 2 else class_names
 
 
 def _attack(attacked: AttackedAttention) -> Section:

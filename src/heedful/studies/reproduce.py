@@ -16,7 +16,7 @@ import pandas as pd
 
 from heedful.claims import CLAIMS, judge
 from heedful.config import RunSettings
-from heedful.errors import HeedfulError
+from heedful.errors import ConfigError, HeedfulError
 from heedful.figures.picture import Picture
 from heedful.files import write_text
 from heedful.notebook import counted
@@ -27,8 +27,8 @@ from heedful.report.page import Judged, Page, PageTable, Section, payload
 from heedful.report.timeline import timeline
 from heedful.store import Store
 from heedful.studies.measures import called
-from heedful.studies.study import Frames, Material, Measure, Selection, Study, StudyFigure, Wanted, Watch
-from heedful.sweep.loop import Failure, sweep
+from heedful.studies.study import Frames, Material, Measure, Selection, Study, StudyFigure, Wanted, Watch, want
+from heedful.sweep.loop import Failure, finished_runs, sweep
 from heedful.sweep.plan import Plan
 
 MOST_NOTICES = 10
@@ -95,8 +95,7 @@ def reproduce(
     watch: Watch | None = None,
 ) -> Reproduced:
     """Run what is missing and write the study directory. What is finished is never computed twice."""
-    measures = study.measures(wanted.selection)
-    settings = dict.fromkeys(trial.settings for name in wanted.measures(study) for trial in measures[name].trials)
+    settings = _needed(study, wanted)
     runs: dict[RunSettings, Run] = {}
     failures: tuple[Failure, ...] = ()
     if settings:
@@ -109,6 +108,38 @@ def reproduce(
     return tabulate(study, wanted, runs, out, failures=failures, watch=watch)
 
 
+def report_study(study: Study, store: Store, page: Path, *, watch: Watch | None = None) -> Reproduced:
+    """The page of a study from the runs that a store holds, written to that file alone; nothing is trained.
+
+    The whole study or the quick one, whichever is nearer to being complete.
+    """
+    chosen, found, total = max(
+        (_found(study, quick, store) for quick in (False, True)), key=lambda one: len(one[1]) / one[2]
+    )
+    if not found:
+        raise ConfigError(
+            f"The store '{store.root}' holds no run of the study {study.name}; `heedful reproduce {study.name}` "
+            "computes them."
+        )
+    runs = {one: Run(path) for one, path in found.items()}
+    done, _ = _gather(study, chosen, runs, page.parent, page, missing=total - len(found), watch=watch)
+    write_html(done.page, page)
+    return done
+
+
+def _found(study: Study, quick: bool, store: Store) -> tuple[Wanted, dict[RunSettings, Path], int]:
+    """All of a study, the runs of it that are there, and how many it needs."""
+    wanted = want(study, quick=quick)
+    settings = _needed(study, wanted)
+    return wanted, finished_runs(Plan(name=study.name, runs=tuple(settings)), store), len(settings)
+
+
+def _needed(study: Study, wanted: Wanted) -> dict[RunSettings, None]:
+    """The runs that what is wanted is made of, each once."""
+    measures = study.measures(wanted.selection)
+    return dict.fromkeys(trial.settings for name in wanted.measures(study) for trial in measures[name].trials)
+
+
 def tabulate(
     study: Study,
     wanted: Wanted,
@@ -119,27 +150,43 @@ def tabulate(
     watch: Watch | None = None,
 ) -> Reproduced:
     """Tables, figures, verdicts and page from finished runs."""
+    done, shown = _gather(study, wanted, runs, out, out / "study.html", failures=failures, watch=watch)
+    _write(study, done, shown)
+    return done
+
+
+def _gather(
+    study: Study,
+    wanted: Wanted,
+    runs: Mapping[RunSettings, Run],
+    out: Path,
+    place: Path,
+    *,
+    failures: Sequence[Failure] = (),
+    missing: int = 0,
+    watch: Watch | None = None,
+) -> tuple[Reproduced, list[PageTable]]:
+    """What finished runs show, and what the page shows of the tables; so many runs are missing."""
     measured = Measured(study.measures(wanted.selection), wanted.selection, runs, watch)
     files, shown = _tables(wanted, measured)
     judged = _judged(study, wanted.selection, measured) if wanted.claims else []
     drawn = {one.name: _picture(one, measured, wanted.selection) for one in wanted.figures}
     pictures = [picture for picture in drawn.values() if picture]
-    missing = tuple(name for name, picture in drawn.items() if picture is None)
+    undrawn = tuple(name for name, picture in drawn.items() if picture is None)
     said = [str(one) for table in files.values() for one in table.attrs.get("notices", [])]
+    few = f"Of {missing + len(runs):,} runs {missing:,} are not in the store, and not in what is shown."
     page = Page(
         title=study.title,
         headline=_headline(judged, shown, pictures),
         sections=list(_sections(study, wanted, measured, judged, shown, pictures)),
-        notices=[*_notices(study, wanted, failures, missing), *said],
+        notices=[*_notices(study, wanted, failures, undrawn), *([few] if missing else []), *said],
         facts={
             "Models": {name: _choices(changes) for name, changes in study.models.items()},
             "Versions": environment(),
         },
-        places={"page": out / "study.html"},
+        places={"page": place},
     )
-    done = Reproduced(page=page, out=out, tables=files, missing=missing, failures=tuple(failures))
-    _write(study, done, shown)
-    return done
+    return Reproduced(page=page, out=out, tables=files, missing=undrawn, failures=tuple(failures)), shown
 
 
 def _tables(wanted: Wanted, measured: Measured) -> tuple[dict[str, pd.DataFrame], list[PageTable]]:
@@ -221,7 +268,7 @@ def _notices(study: Study, wanted: Wanted, failures: Sequence[Failure], missing:
     """What is quick, what failed and what is not drawn."""
     quick = [study.about_quick] if wanted.selection.quick and study.about_quick else []
     failed = [f"A run failed: {failure.message}" for failure in failures[:MOST_NOTICES]]
-    return [*quick, *failed, *(f"Figure {name} is not drawn: it needs runs that failed." for name in missing)]
+    return [*quick, *failed, *(f"Figure {name} is not drawn: it needs runs that are not there." for name in missing)]
 
 
 def _choices(model: Mapping[str, Any]) -> str:

@@ -20,8 +20,8 @@ from heedful.figures.style import brief
 from heedful.models.classifier import Classifier
 from heedful.notebook import counted
 from heedful.report.instances import Instances, Trait
-from heedful.report.strips import ATTENTION, PUSHES, USED, Example, Shading, Strip, shadings_of
-from heedful.studies.attack import LONGEST, SHORTEST, AttackedAttention, example_row, replaced_weights
+from heedful.report.strips import ATTENTION, PUSHES, USED, Example, Shading, shadings_of
+from heedful.studies.attack import AttackedAttention, example_row, replaced_weights, usual_lengths
 from heedful.studies.examine import Examination
 from heedful.studies.measures import MINIMUM
 from heedful.text.corpus import Split
@@ -98,27 +98,40 @@ def _needed(flips: pd.DataFrame, ranking: str, texts: int) -> list[int | None]:
 
 def _numbers(column: "pd.Series[float]", trace: Trace) -> np.typing.NDArray[np.float64]:
     """By instance; not a number where there is none, so that nothing is true of it."""
-    return column.reindex(range(len(trace))).to_numpy(dtype=np.float64, na_value=np.nan)
+    values = column.reindex(range(len(trace))).to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(values, np.float64)
 
 
 def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> list[Example]:
     """Three texts that a report opens with, as far as there are such."""
     shown = (ATTENTION, USED)
     examples = []
+    plain = _marked_first(instances, trace)  # where the set that is marked is the one that attention finds
     for name, title in ((RIGHT, "Here attention is right"), (MISLEADS, "Here it misleads")):
         trait = instances.trait(name)
-        row = _middle(trace, trait.where)
+        some = trait.where & plain if name == RIGHT and (trait.where & plain).any() else trait.where
+        row = middle_text(trace, some, instances.unit)
         if row is not None:
             resting = int(_resting(trace, instances.marks).sum())
-            note = f"{_many(int(trait.where.sum()), resting)}: {trait.words}. {_RULE}"
+            note = f"{_many(int(trait.where.sum()), resting)}: {trait.words}. {_rule(instances.unit)}"
             examples.append(instances.example(row, title, note, shown))
-    chosen = example_row(attacked, trace)
+    chosen = example_row(attacked, trace, instances.unit)
     if chosen is not None:
         examples.append(_pair(instances, trace, *chosen, "And here another attention gives the same output"))
     return examples
 
 
-_RULE = f"(Shown: of {SHORTEST} to {LONGEST} units if there are such, and middling sure.)"
+def _marked_first(instances: Instances, trace: Trace) -> Bool[Tensor, " instances"]:
+    """Whether the units that are marked are the most attended ones."""
+    weights, marks = trace.attention_weights, instances.marks
+    least = torch.segment_reduce(weights.where(marks, torch.inf), "min", offsets=trace.offsets)
+    most = torch.segment_reduce(weights.where(~marks, -torch.inf), "max", offsets=trace.offsets)
+    return least > most
+
+
+def _rule(unit: str) -> str:
+    shortest, longest = usual_lengths(unit)
+    return f"(Shown: of {shortest} to {longest} {unit}, or else a short one, and middling sure.)"
 
 
 def _many(count: int, among: int) -> str:
@@ -126,16 +139,18 @@ def _many(count: int, among: int) -> str:
     return f"It is the only one {of}" if count == 1 else f"So are {count:,} {of}"
 
 
-def _middle(trace: Trace, where: Bool[Tensor, " instances"]) -> int | None:
-    """Of the texts of middle length among these, rightly decided if known, the one of middle probability."""
+def middle_text(trace: Trace, where: Bool[Tensor, " instances"], unit: str = "words") -> int | None:
+    """Of the texts of usual length among these, rightly decided if known, the one of middle probability; where none has
+    that length, of the shortest quarter."""
     right = torch.ones_like(where) if trace.labels is None else decisions(trace) == trace.labels
-    usual = (trace.lengths >= SHORTEST) & (trace.lengths <= LONGEST)
-    for some in (where & right & usual, where & right, where):
-        rows = some.nonzero().squeeze(1)
-        if len(rows):
-            order = trace.probabilities.amax(1)[rows].argsort(stable=True)
-            return int(rows[order[(len(rows) - 1) // 2]])
-    return None
+    rows = (where & right if (where & right).any() else where).nonzero().squeeze(1)
+    if not len(rows):
+        return None
+    lengths, (shortest, longest) = trace.lengths[rows], usual_lengths(unit)
+    usual = (lengths >= shortest) & (lengths <= longest)
+    few = usual if usual.any() else lengths <= lengths.sort().values[(len(rows) - 1) // 4]
+    order = trace.probabilities.amax(1)[rows[few]].argsort(stable=True)
+    return int(rows[few][order[(len(order) - 1) // 2]])
 
 
 def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: str) -> Example:
@@ -150,12 +165,7 @@ def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: 
         replace(push, values=push.values[place]),
     ]
     note = f"Chosen as {rule}. {pair_words(trace, number, other)}"
-    made = instances.shaded(number, shadings, title, note)
-    return replace(made, strips=[_unmarked(strip) for strip in made.strips])
-
-
-def _unmarked(strip: Strip) -> Strip:
-    return replace(strip, pieces=[replace(piece, marked=False) for piece in strip.pieces])
+    return instances.shaded(number, shadings, title, note, marked=False)
 
 
 def pair_words(trace: Trace, number: int, other: Float[Tensor, " units"]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from heedful.analysis.tokens import compared_classes, training_counts
+from heedful.analysis.tokens import NEUTRAL, NONE, class_groups, compared_classes, training_counts
 from heedful.figures import tokens as drawings
 from heedful.figures.style import brief
 from heedful.notebook import counted
@@ -43,6 +43,14 @@ def class_naming(class_names: Sequence[str]) -> str:
         return ""
     negative, positive = (brief(name, 40) for name in class_names)
     return f"positive: towards {positive}, negative: towards {negative}"
+
+
+def with_all_groups(table: pd.DataFrame, class_names: Sequence[str]) -> pd.DataFrame:
+    """A table of tokens whose groups are of all classes, also of those that have no token in it."""
+    if "group" not in table:
+        return table
+    groups = [*class_groups(class_names), NEUTRAL, NONE]
+    return table.assign(group=pd.Categorical(table["group"], categories=list(dict.fromkeys(groups))))
 
 
 def strongest_tokens(tokens: pd.DataFrame, class_names: Sequence[str]) -> dict[str, pd.DataFrame]:

@@ -116,24 +116,25 @@ def sweep(
 
 def preview(plan: Plan, store: Store, *, workers: int | None = None) -> Planned:
     """How much of a plan is done and how long the rest may take. Nothing is run or written."""
-    done = _finished_runs(plan, store)
+    done = finished_runs(plan, store)
     missing = [run for run in plan.runs if run not in done]
     count = workers or _first_guess(plan)
     return Planned(total=len(plan), found=len(done), workers=count, seconds=seconds_left(missing, store, count))
 
 
-def _finished_runs(plan: Plan, store: Store) -> set[RunSettings]:
-    """The runs of a plan that the store holds; reads a corpus only where a run on it is finished."""
+def finished_runs(plan: Plan, store: Store) -> dict[RunSettings, Path]:
+    """The runs of a plan that the store holds, in its order; reads a corpus only where a run on it is finished."""
     defaults = DataSettings().model_dump(mode="json")  # of settings that were not there when a run was computed
     known = [defaults | manifest["settings"]["data"] for _, manifest in store.manifests()]
     seen = [data for data in plan.data if data.model_dump(mode="json") in known]
     if not seen:
-        return set()
+        return {}
     from heedful.text.datasets import corpus_facts
 
     prints = {data: corpus_facts(data, store).fingerprint for data in seen}
     index = store.index()
-    return {run for run in plan.runs if run.data in prints and run.digest(prints[run.data])[:PREFIX] in index}
+    digests = {run: run.digest(prints[run.data])[:PREFIX] for run in plan.runs if run.data in prints}
+    return {run: index[digest] for run, digest in digests.items() if digest in index}
 
 
 def _first_guess(plan: Plan) -> int:

@@ -11,6 +11,12 @@ const el = (name, given = {}, ...children) => {
   node.append(...children.filter((child) => child != null));
   return node;
 };
+const lighter = (colour) => {  // dark colours on a dark ground
+  const parts = [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16)), weight = (.2126 * parts[0] + .7152 * parts[1] + .0722 * parts[2]) / 255;
+  return weight > .42 ? colour : `rgb(${parts.map((part) => Math.round(part + (255 - part) * (.5 - weight * .6))).join(",")})`;
+};
+const paintOf = ({ name, colour }) => !dark() ? colour : name === "none" ? "#8a93a0" : lighter(colour);
+const shapes = { 1: [[0, -1.7], [1.6, 1.2], [-1.6, 1.2]], 2: [[0, -1.7], [1.7, 0], [0, 1.7], [-1.7, 0]] };  // a triangle, a diamond
 const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 const later = (call) => { let asked = 0; return (...all) => { cancelAnimationFrame(asked); asked = requestAnimationFrame(() => call(...all)); }; };
 const save = (name, kind, content) => {
@@ -139,9 +145,9 @@ function map(root, data) {
   const list = el("ul", { class: "found" });
   const choose = data.polarity.length > 1 ? el("label", {}, "push towards", el("select", { onchange: (event) => { towards = Number(event.target.value); frame = null; paint(); } },
     ...data.classes.map((name, place) => el("option", { value: place, selected: place === towards }, name)))) : null;
-  const chips = data.groups.map(({ name, colour }, place) => el("label", { class: "chip" },
+  const chips = data.groups.map((group, place) => el("label", { class: "chip" },
     el("input", { type: "checkbox", checked: true, onchange: (event) => { event.target.checked ? shown.add(place) : shown.delete(place); paint(); } }),
-    dot(colour), `${name} (${data.group.filter((group) => group === place).length.toLocaleString("en")})`));
+    dot(group), `${group.name} (${data.group.filter((one) => one === place).length.toLocaleString("en")})`));
   const whole = button("whole map", () => { frame = null; paint(); }, { hidden: true });
   root.replaceChildren(
     el("div", { class: "controls" }, search, choose, el("div", { class: "chips" }, ...chips), whole,
@@ -152,7 +158,11 @@ function map(root, data) {
       button("PNG", () => bitmap(svgOf(), spread, (blob) => save(`${nameOf}-map.png`, "image/png", blob)), { "aria-label": "save the map as PNG" })),
     el("p", { class: "numbers" }, `${count === data.of ? `All ${counted(count, noun)}` : `The ${counted(count, noun)} that occur most, of ${data.of.toLocaleString("en")}`}; across: what a token pushes${data.polarity.length > 1 ? " towards the chosen class" : ` towards ${data.classes.at(-1)}`} (polarity score), up: the attention it gets (attention score). Drag a rectangle to look closer.`));
 
-  function dot(colour) { const one = el("span", { class: "dot" }); one.style.background = colour; return one; }
+  function dot({ colour, turn }) {  // as its points are: a square, a triangle, a diamond
+    const one = el("span", { class: `dot turn${turn % 3}` });
+    one.style.setProperty("--light", colour); one.style.setProperty("--dark", lighter(colour));
+    return one;
+  }
   function names() { return data.polarity.length > 1 ? data.classes.map((name) => `polarity_${name}`) : ["polarity"]; }
   const xs = () => data.polarity[towards], ys = data.attention;
   const ends = (values) => { let low = Infinity, high = -Infinity; for (const value of values) { if (value < low) low = value; if (value > high) high = value; } const room = (high - low) * .04 || 1; return [low - room, high + room]; };
@@ -193,18 +203,19 @@ function map(root, data) {
     pen.save(); pen.beginPath(); pen.rect(LEFT, TOP, width - LEFT - RIGHT, height - BOTTOM - TOP); pen.clip();
     cells = new Map();
     const radius = sizeOf();
-    const colours = data.groups.map(({ colour }) => colour), order = [...data.groups.keys()].filter((group) => shown.has(group));
+    const order = [...data.groups.keys()].filter((group) => shown.has(group));
     const values = xs();
     const byGroup = data.groups.map(() => []);
     for (let k = 0; k < count; k++) if (shown.has(data.group[k])) byGroup[data.group[k]].push(k);
     order.sort((one, other) => byGroup[other].length - byGroup[one].length);
     for (const group of order) {
-      pen.fillStyle = colours[group]; pen.globalAlpha = data.groups[group].name === "none" ? .35 : .7;
-      if (dark() && /^#2/.test(colours[group])) pen.fillStyle = "#d8d8d8";
+      pen.fillStyle = paintOf(data.groups[group]); pen.globalAlpha = data.groups[group].name === "none" ? .35 : .7;
+      const turn = data.groups[group].turn % 3;
       for (const k of byGroup[group]) {
         const x = at.x(values[k]), y = at.y(ys[k]);
         if (x < LEFT || x > width - RIGHT || y < TOP || y > height - BOTTOM) continue;
-        pen.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+        if (!turn) pen.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+        else { pen.beginPath(); for (const [a, b] of shapes[turn]) pen.lineTo(x + a * radius, y + b * radius); pen.fill(); }
         const key = (x >> 4) * 4096 + (y >> 4), cell = cells.get(key);
         cell ? cell.push(k) : cells.set(key, [k]);
       }
@@ -224,9 +235,9 @@ function map(root, data) {
       const points = [];
       for (let k = 0; k < count; k++) if (data.group[k] === group) {
         const x = at.x(values[k]), y = at.y(ys[k]);
-        if (x >= LEFT && x <= width - RIGHT && y >= TOP && y <= height - BOTTOM) points.push(`M${x.toFixed(1)} ${y.toFixed(1)}h0`);
+        if (x >= LEFT && x <= width - RIGHT && y >= TOP && y <= height - BOTTOM) points.push(`M${(own.turn % 3 ? shapes[own.turn % 3] : [[-1, -1], [1, -1], [1, 1], [-1, 1]]).map(([a, b]) => `${(x + a * radius).toFixed(1)} ${(y + b * radius).toFixed(1)}`).join("L")}Z`);
       }
-      parts.push(`<path d="${points.join("")}" stroke="${own.colour}" stroke-opacity="${own.name === "none" ? .35 : .7}" stroke-width="${2 * radius}" stroke-linecap="round"/>`);
+      parts.push(`<path d="${points.join("")}" fill="${own.colour}" fill-opacity="${own.name === "none" ? .35 : .7}"/>`);
     }
     for (const k of found.slice(0, 12)) text(at.x(values[k]) + 8, at.y(ys[k]) - 6, short(data.tokens[k]));
     text(LEFT + (width - LEFT - RIGHT) / 2, height - 8, `pushes towards ${towardsWords()}`, 'text-anchor="middle"');
