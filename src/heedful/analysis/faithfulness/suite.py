@@ -1,5 +1,6 @@
 """`heedful.faithfulness`: explanations of any origin before a model, by every metric, with intervals over texts."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -228,7 +229,8 @@ def _measured(case: Case, metric: Metric, noted: Sequence[Noted], reading: float
 def _remark(case: Case, metric: Metric) -> str:
     """What must be said beside a value."""
     if "rationales" in metric.needs:
-        return f"base rate {base_rate(case):.3f}"
+        rate = base_rate(case)
+        return "no unit is marked" if math.isnan(rate) else f"base rate {rate:.3f}"
     if not metric.bounded or case.bounds is None:
         return ""
     proven, gap = case.bounds.proven, case.bounds.gap
