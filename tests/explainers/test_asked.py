@@ -148,6 +148,12 @@ def test_chance_comes_from_the_seed_alone_and_is_left_alone(name: str) -> None:
     assert torch.equal(first.scores, other.scores) == (name in ("leave_one_out", "occlusion"))
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_a_seed_below_zero_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="seed must be 0 or more; got -1"):
+        heedful.explain(reading_of(), by=name, seed=-1)
+
+
 @pytest.mark.parametrize("name", ALL[1:])
 def test_texts_are_explained_as_they_come(name: str) -> None:
     """Another order of the texts is another order of the same numbers; a text alone has those it has beside others."""

@@ -117,6 +117,7 @@ def faithfulness(
     2  attention          naopc    1.0    higher
     """
     started = time.perf_counter()
+    _check_numbers(seed, resamples, level)
     given = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     asked = Asked(_reading(subject, given), how)
     cases = _cases(asked, given, _marks(rationales, asked), again or {}, seed)
@@ -135,6 +136,13 @@ def faithfulness(
         seconds=time.perf_counter() - started,
         remarks={one.method: one.remark for one in given if one.remark},
     )
+
+
+def _check_numbers(seed: int, resamples: int, level: float) -> None:
+    if seed < 0 or resamples < 1 or not 0 < level < 1:
+        raise InputError(
+            f"seed must be 0 or more, resamples 1 or more, level between 0 and 1; got {seed}, {resamples} and {level}."
+        )
 
 
 def _cases(
@@ -267,6 +275,9 @@ def _reading(subject: Subject | Reading | Trace, explanations: Sequence[Explanat
     """What is asked: a trace as a reading, a subject's reading of the explained texts, or what is a reading already."""
     if not explanations:
         raise InputError("There is nothing to measure: give one explanation or more.")
+    other = next((one for one in explanations if not isinstance(one, Explanation)), None)
+    if other is not None:
+        raise InputError(f"What is measured is an `heedful.Explanation`, or several; got {short(repr(other))}.")
     if isinstance(subject, Trace):
         return TraceReading(trace=subject)
     if isinstance(subject, Subject):
