@@ -4,6 +4,7 @@ import csv
 import difflib
 import io
 import json
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -56,6 +57,11 @@ def _odd(number: int) -> int:
     return number
 
 
+def _as_text(path: Any) -> Any:
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
+
+
+FolderName = Annotated[str, BeforeValidator(_as_text)]
 OddNumber = Annotated[int, Field(ge=1), AfterValidator(_odd)]
 
 
@@ -111,7 +117,9 @@ class ModelSettings(Settings):
     attention_weights: Literal["learned", "uniform", "frozen", "given"] = "learned"  # of the final attention
     normaliser: Literal["softmax", "sparsemax", "entmax15"] = "softmax"  # of the scores: which weights they become
     encoder: Literal["none", "affine", "tanh", "lstm", "gru", "conv", "transformer"] = "none"
-    encoder_path: str | None = None  # of transformer: a local folder with its weights and tokenizer; it stays frozen
+    encoder_path: FolderName | None = (
+        None  # of transformer: a local folder with its weights and tokenizer; it stays frozen
+    )
     encoder_layer: int | None = Field(None, ge=0)  # whose vectors are read, 0 the embeddings; None: two thirds up
     widths: Annotated[tuple[OddNumber, ...], Field(min_length=1)] = (3, 5)  # of the windows of conv, in tokens
     score_scale: float = Field(10.0, gt=0)  # λ, a divisor: √d keeps scores of order one

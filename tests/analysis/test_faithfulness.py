@@ -132,6 +132,9 @@ def test_what_is_missing_is_said_and_not_measured() -> None:
         "not measured: give two explanations or more",
     ]
     assert "auprc" not in faithfulness(game, one).table["metric"].tolist()
+    unmarked = faithfulness(game, one, ["auprc", "token_f1"], rationales=[[False] * 4]).table
+    assert unmarked["value"].isna().all()
+    assert set(unmarked["remark"]) == {"no unit is marked"}
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
@@ -277,6 +280,9 @@ def test_explanations_of_other_units_are_refused() -> None:
             faithfulness(game, wrong)
     with pytest.raises(InputError, match="a mark for each unit of each text"):
         faithfulness(game, own, rationales=[[True, False]])
+    for about in ({"seed": -1}, {"resamples": 0}, {"level": 1.5}):
+        with pytest.raises(InputError, match="seed must be 0 or more, resamples 1 or more, level between 0 and 1; got"):
+            faithfulness(game, own, **about)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"expected 4, got \[3\]"):
         faithfulness(game, own, rationales=torch.tensor([True, False, True]))
     with pytest.raises(UnknownName, match="way to take units away 'mask'"):

@@ -2,8 +2,10 @@
 
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import heedful
 from heedful.analysis.rankings import RANKINGS, importance, ranked
 from heedful.errors import InputError, MissingExtra, UnknownName
 from heedful.explainers import EXPLAINERS, Explainer, explain_all, find_explainer, possible, reading_of
+from heedful.explainers.registry import explainer_cards
 from heedful.models.classifier import Classifier
 from heedful.subjects import Reading
 from heedful.text.corpus import Corpus
@@ -24,6 +27,7 @@ from tests.covering import covers
 from tests.oracles.random_traces import random_trace
 
 TEXTS = ["a good film", "dull", "good good dull"]
+PAGE = (Path(__file__).parents[2] / "docs" / "explainers.md").read_text(encoding="utf-8")
 ASKING = ["random", "leave_one_out", "occlusion", "lime", "shapley", "kernel_shap"]
 
 
@@ -236,3 +240,21 @@ def test_every_explainer_says_what_it_is() -> None:
         assert one.source
         assert one.needs
         assert set(one.at) <= set(one.known_options)
+
+
+def test_the_page_of_explainers_has_their_cards() -> None:
+    """Its last part is what explainer_cards() says."""
+    _, cards = PAGE.split("## Explainers one by one\n\n")
+    assert cards == explainer_cards()
+
+
+def test_the_code_of_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(code, "explainers.md", "exec"), found)
+    assert found["one"].scores.tolist() == pytest.approx([0, 0.7, 0, 0, 0])
+    values = found["found"].wide().loc["aopc ↑"]
+    assert values["mine"] == values["leave_one_out"] == pytest.approx(0.35)
+    assert torch.equal(found["again"].scores, found["one"].scores)
+    assert found["theirs"].shown == ["A", "good", "film", "Du", "ll", "!"]

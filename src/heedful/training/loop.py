@@ -39,7 +39,7 @@ def fit(
     attention_weights: str | Mapping[str, Trace] = "learned",
     normaliser: str = "softmax",
     encoder: str = "none",
-    encoder_path: str | None = None,
+    encoder_path: Path | str | None = None,
     encoder_layer: int | None = None,
     widths: Sequence[int] = (3, 5),
     score_scale: float = 10.0,

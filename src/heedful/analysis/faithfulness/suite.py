@@ -1,5 +1,6 @@
 """`heedful.faithfulness`: explanations of any origin before a model, by every metric, with intervals over texts."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -121,6 +122,7 @@ def faithfulness(
     2  attention          naopc    1.0    higher
     """
     started = time.perf_counter()
+    _check_numbers(seed, resamples, level)
     given = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     asked = Asked(_reading(subject, given), how)
     cases = _cases(asked, given, _marks(rationales, asked), again or {}, seed)
@@ -139,6 +141,13 @@ def faithfulness(
         seconds=time.perf_counter() - started,
         remarks={one.method: one.remark for one in given if one.remark},
     )
+
+
+def _check_numbers(seed: int, resamples: int, level: float) -> None:
+    if seed < 0 or resamples < 1 or not 0 < level < 1:
+        raise InputError(
+            f"seed must be 0 or more, resamples 1 or more, level between 0 and 1; got {seed}, {resamples} and {level}."
+        )
 
 
 def _cases(
@@ -233,7 +242,8 @@ def _measured(case: Case, metric: Metric, noted: Sequence[Noted], reading: float
 def _remark(case: Case, metric: Metric) -> str:
     """What must be said beside a value."""
     if "rationales" in metric.needs:
-        return f"base rate {base_rate(case):.3f}"
+        rate = base_rate(case)
+        return "no unit is marked" if math.isnan(rate) else f"base rate {rate:.3f}"
     if not metric.bounded or case.bounds is None:
         return ""
     proven, gap = case.bounds.proven, case.bounds.gap
@@ -270,6 +280,9 @@ def _reading(subject: Subject | Reading | Trace, explanations: Sequence[Explanat
     """What is asked: a trace as a reading, a subject's reading of the explained texts, or what is a reading already."""
     if not explanations:
         raise InputError("There is nothing to measure: give one explanation or more.")
+    other = next((one for one in explanations if not isinstance(one, Explanation)), None)
+    if other is not None:
+        raise InputError(f"What is measured is an `heedful.Explanation`, or several; got {short(repr(other))}.")
     if isinstance(subject, Trace):
         return TraceReading(trace=subject)
     if isinstance(subject, Subject):
