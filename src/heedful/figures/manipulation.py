@@ -212,7 +212,9 @@ def determined_scores(determined: pd.DataFrame, grid: Grid) -> Canvas:
         for mark, said in marks.items()
     ]
     if not crowded:  # else their names stand below them
-        handles += [Line2D([], [], color=looks[group].colour, linewidth=3, label=style.brief(group)) for group in groups]
+        handles += [
+            Line2D([], [], color=looks[group].colour, linewidth=3, label=style.brief(group)) for group in groups
+        ]
     return style.legend_below(canvas, handles, most=3)
 
 
