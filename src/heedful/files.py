@@ -35,6 +35,9 @@ _REMEDIES = {
     errno.EPERM: "Choose a folder that you may write to, or change its permissions",
 }
 
+exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
+"""They say no of a name that no file system takes, where the methods of a path raise."""
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:

@@ -134,7 +134,7 @@ class Store:
     def check(self) -> None:
         """Refuse a store that a newer version wrote, before anything in it is read or changed."""
         mark = self.root / MARK
-        if mark.is_file():
+        if files.is_file(mark):
             _checked(self.root, mark, files.read_json(mark))
 
     def find(self, key: str, kind: Kind = RUN) -> Path | None:

@@ -3,6 +3,7 @@
 A knock ends in a result ("taken") or in a HeedfulError ("refused"); whatever else is raised is a defect.
 """
 
+import contextlib
 import gzip
 import io
 import json
@@ -20,7 +21,7 @@ import torch
 
 import heedful
 from heedful.errors import HeedfulError
-from tests.fuzz.damage import PIECES, STRANGE, damage_bytes, damage_json, damage_value, nested, pick
+from tests.fuzz.damage import STRANGE, damage_bytes, damage_json, damage_value, nested, pick
 
 Knock = Callable[[Random, Path], object]
 
@@ -584,6 +585,68 @@ def explanation_files(random: Random, folder: Path) -> object:
     return read_explanations(path)
 
 
+# The command line ------------------------------------------------------------------------------------------------------
+
+ODD_WORDS = (
+    *("", ".", "..", "~", "-", "--", " ", "a" * 300, "b/" * 200, "🙂", "é\u0301", "\ud800", "\ufeff", "a\nb", "%s", "{}", "*"),
+    *("/proc/self/mem", "/proc/self/fd/999", "/dev/null", "/dev/full", "/", "file.csv", "file.parquet", "folder"),
+    *("http://[::1", "http://a:b", "ftp://x", "0", "-1", "1e9", "nan", "none", "NaN=1", "a=b", "=", "model.x=1"),
+    *("synthetic:size=", "synthetic:classes=1", "synthetic:size=9e9", "synthetic:", "sst ", "SST"),
+)
+"""What people type, by mistake or not."""
+
+COMMANDS: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "explain": (1, ("--run", "--store", "--by", "--model")),
+    "erase": (1, ("--run", "--store", "--trace", "--by")),
+    "attack": (1, ("--run", "--store", "--trace", "--epsilon", "--words")),
+    "faithfulness": (1, ("--model", "--store", "--explanations", "--metrics", "--by", "--texts")),
+    "train": (1, ("--text-column", "--encoding", "--split-values", "--config", "--set", "--encoder", "--score-scale")),
+    "audit": (1, ("--model", "--label-column", "--config", "--set", "--epochs", "--store")),
+    "sweep": (1, ("--out", "--store", "--on", "-j")),
+    "reproduce": (1, ("--table", "--figure", "--datasets", "--models", "--seeds", "--list")),
+    "report": (2, ("-o", "--store")),
+    "runs show": (1, ("--store",)),
+    "runs list": (0, ("--where", "--store", "--out")),
+    "runs diff": (2, ("--store",)),
+    "runs verify": (1, ("--store",)),
+    "data stats": (1, ("--encoding", "--text-column")),
+    "data fetch": (1, ("--from",)),
+    "explainers show": (1, ()),
+    "zoo show": (1, ()),
+}
+
+
+def options(random: Random, folder: Path) -> object:
+    """Commands with words that are no names, paths or numbers; each ends with 0, 1 or 2 and without a traceback."""
+    from heedful.cli import app
+
+    name = random.choice(list(COMMANDS))
+    count, known = COMMANDS[name]
+    words = name.split()
+    for _ in range(count + random.choice((0, 0, 0, 1))):  # without data an audit would begin
+        words.append(random.choice(ODD_WORDS))
+    for option in random.sample(known, k=random.randint(0, min(2, len(known)))):
+        words += [option, random.choice(ODD_WORDS)]
+    if random.random() < 0.1:
+        words.append(random.choice(("--json", "--nothing", "-h")))
+    _furnish(folder)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            app(words)
+        except SystemExit as end:
+            if end.code in {1, 2}:
+                raise HeedfulError("The command was refused.") from None
+            assert end.code in {0, None}, f"the exit code {end.code}"
+    return words
+
+
+def _furnish(folder: Path) -> None:
+    """A few things that words may mean."""
+    (folder / "folder").mkdir()
+    (folder / "file.csv").write_text("text,label\n" + "a b,no\nc,yes\n" * 2)
+    (folder / "file.parquet").write_bytes(b"PAR1")
+
+
 DOORS: Mapping[str, Knock] = {
     "tables": tables,
     "frames": frames,
@@ -596,5 +659,5 @@ DOORS: Mapping[str, Knock] = {
     "checkpoints": checkpoints,
     "vectors": vectors,
     "explanation files": explanation_files,
+    "options": options,
 }
-assert PIECES  # used by the page's requests too

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from heedful.config import DataSettings
 from heedful.errors import DataError, StoreError, UnknownName
-from heedful.files import digest_of, explained, file_hash, read_json, write_json
+from heedful.files import digest_of, exists, explained, file_hash, read_json, write_json
 from heedful.store import CORPUS, Store
 from heedful.tensor_files import load_tensors, save_tensors
 from heedful.text.columns import SplitValues
@@ -141,7 +141,7 @@ def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
             f"got {type(source).__name__}."
         )
     path = Path(source)
-    if isinstance(source, str) and not path.exists() and path.suffix == "" and len(path.parts) == 1:
+    if isinstance(source, str) and not exists(path) and path.suffix == "" and len(path.parts) == 1:
         raise UnknownName("corpus or file", source, DATASETS)
     return read_table(path, encoding=encoding), path.name
 

@@ -19,7 +19,7 @@ import pyarrow
 import pyarrow.parquet
 
 from heedful.errors import DataError, border
-from heedful.files import replacing
+from heedful.files import is_file, is_folder, replacing
 
 KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 FORMATS = (*KINDS, ".parquet", *(f"{kind}.gz" for kind in KINDS))
@@ -54,8 +54,8 @@ def writable(value: object) -> object:
 
 def read_table(path: Path, *, encoding: str = "utf-8") -> pd.DataFrame:
     """The file's rows and columns, as they are."""
-    if not path.is_file():
-        folder = ", but a folder of that name" if path.is_dir() else ""
+    if not is_file(path):
+        folder = ", but a folder of that name" if is_folder(path) else ""
         raise DataError(
             f"There is no file '{path}'{folder}. Give a path to one of {', '.join(FORMATS)}, or a corpus name."
         )
