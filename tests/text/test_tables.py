@@ -404,3 +404,12 @@ def test_a_label_column_without_classes_is_refused(labels: list[object]) -> None
 )
 def test_classes_are_named_and_ordered_as_people_would(labels: list[object], names: tuple[str, ...]) -> None:
     assert load_corpus((TEXTS, labels)).class_names == names
+
+
+def test_a_gzip_file_that_grows_without_end_is_refused_early(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", compresslevel=9) as file:
+        for _ in range(12):
+            file.write(b"a" * 2**24)
+    with pytest.raises(DataError, match="unpacks to more than 100 times its size"):
+        read_table(path)

@@ -147,7 +147,8 @@ def sized(name: str, count: int) -> str:
 
 
 def brief(name: str, most: int = 24) -> str:
-    """A name short enough for a picture or a table."""
+    """A name short enough for a picture or a table, without signs that cannot be drawn."""
+    name = "".join(sign if sign.isprintable() else " " for sign in name).strip() or "?"
     return name if len(name) <= most else name[: most - 1] + "…"
 
 

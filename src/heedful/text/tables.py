@@ -42,6 +42,9 @@ NOT_TEXT = {
 }
 """How files begin that are something else than their name says, whatever the encoding, and what to do."""
 
+LEAST_LIMIT, MOST_GROWTH = 2**26, 100
+"""A gzip file may unpack to so many bytes, or to so many times its own."""
+
 BATCH = 10_000  # rows that are written at once
 Row = Mapping[str, Any]
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -75,7 +78,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 def _decode(path: Path, encoding: str) -> str:
     with border(f"'{path.name}'", DataError, "Is the file complete?"):
-        data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
+        data = _unpacked(path) if path.suffix.lower() == ".gz" else path.read_bytes()
     if what := next((what for start, what in NOT_TEXT.items() if data.startswith(start)), None):
         raise DataError(f"'{path.name}' {what}")
     try:
@@ -94,6 +97,21 @@ def _decode(path: Path, encoding: str) -> str:
         ) from error
     except LookupError as error:  # such as hex, which is no encoding of text
         raise _no_encoding(encoding) from error
+
+
+def _unpacked(path: Path) -> bytes:
+    """What a gzip file holds, read piece by piece; one that grows as no texts do is refused before it fills memory."""
+    most, pieces, size = max(LEAST_LIMIT, MOST_GROWTH * path.stat().st_size), [], 0
+    with gzip.open(path) as file:
+        while piece := file.read(1 << 24):
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:
+                raise DataError(
+                    f"'{path.name}' unpacks to more than {MOST_GROWTH} times its size, as texts never do. If it is "
+                    "meant so, unpack it and give the unpacked file."
+                )
+    return b"".join(pieces)
 
 
 def _no_encoding(name: str) -> DataError:
