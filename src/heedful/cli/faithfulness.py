@@ -94,6 +94,8 @@ def faithfulness(
         raise typer.BadParameter("give --model, a folder, a run or a trace file; or --watch alone")
     with stages() as told:
         suite = _measured(settings, model, store, wanted, told, truncate=truncate, threads=threads)
+    if out is not None:
+        suite.save_explanations(out / "explanations")
     _show(suite.page, {**suite.page.tables(), **suite.tables}, out, as_json)
 
 

@@ -1,5 +1,6 @@
 """`heedful faithfulness`: explanations of a model by every metric, and which metrics to trust on planted worlds."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from heedful.analysis.faithfulness.watching import DISTRUST, PERMUTED, TRUST
 from heedful.analysis.flips import TraceReading
 from heedful.errors import DataError
 from heedful.explainers import explain_all, possible
-from heedful.explanation_files import read_explanations
+from heedful.explanation_files import ERASER, read_explanations, write_explanations
 from heedful.explanations import Explanation
 from heedful.folding import fold
 from heedful.notebook import counted
@@ -47,6 +48,15 @@ class Suite:
     @property
     def tables(self) -> Mapping[str, pd.DataFrame]:
         return self.compared.tables
+
+    def save_explanations(self, folder: Path) -> None:
+        """Write what was measured: all explanations as Parquet and JSON lines, and each in ERASER's form."""
+        explanations = self.compared.explanations
+        for ending in (".parquet", ".jsonl"):
+            write_explanations(folder / f"explanations{ending}", explanations)
+        for number, one in enumerate(explanations):
+            name = re.sub(r"[^\w.-]+", "-", one.method)[:100]  # it may come from a file
+            write_explanations(folder / f"{number}-{name}{ERASER}", [one])
 
 
 @dataclass(frozen=True, kw_only=True)
