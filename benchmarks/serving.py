@@ -47,7 +47,7 @@ def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 def texts(count: int, words: int) -> list[str]:
     rng = np.random.default_rng(0)
     known = load_corpus("synthetic-1").vocabulary.tokens[1:]
-    return [" ".join(rng.choice(known, words)) for _ in range(count)]
+    return [" ".join(known[place] for place in row) for row in rng.integers(len(known), size=(count, words))]
 
 
 def request(path: str, **body: object) -> bytes:
@@ -65,15 +65,14 @@ async def answer(reader: asyncio.StreamReader) -> bytes:
 
 
 async def load(port: int, count: int) -> tuple[float, list[float]]:
-    """Seconds for so many explanations, and those that each took, over a few connections that stay open."""
-    asked = [request("explain", text=text) for text in texts(200, WORDS)]
-    numbers, took = iter(range(count)), []
+    """Seconds for so many explanations, of a text each, and those that each took, over connections that stay open."""
+    asked, took = iter([request("explain", text=text) for text in texts(count, WORDS)]), []
 
     async def client() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for number in numbers:
+        for one in asked:
             begun = time.perf_counter()
-            writer.write(asked[number % len(asked)])
+            writer.write(one)
             await answer(reader)
             took.append(time.perf_counter() - begun)
         writer.close()
@@ -134,7 +133,7 @@ def rows(requests: int = REQUESTS) -> list[dict[str, str]]:
         resting = seconds_of(process) - begun - ending
     return [
         row(
-            f"explanations a second, {requests:,} texts of {WORDS} words, {CONNECTIONS} connections",
+            f"explanations a second, {requests:,} different texts of {WORDS} words, {CONNECTIONS} connections",
             f"{requests / seconds:.0f}",
         ),
         row("processor milliseconds of the server for each", f"{1000 * busy / requests:.1f}"),

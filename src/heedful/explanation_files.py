@@ -1,4 +1,4 @@
-"""Files of explanations: Parquet and JSON lines with one row per text, ERASER's JSON lines, CSV for people.
+"""Files of explanations: Parquet and JSON lines with one row per text, ERASER's JSON lines, CSV and LaTeX for people.
 
 A row has `scores`, `target` (a class by name, or its number), and what is known of `text`, `units`, `starts`, `ends`
 (lists, one entry per score), `class_names`, `method`, `signed`, and `seconds`, `passes` and `remark` of the
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from heedful.eraser_files import labels_of, onto, read_eraser
+from heedful.eraser_files import labels_of, onto, read_eraser, write_eraser
 from heedful.errors import border
 from heedful.explanations import Explanation, ExplanationError
 from heedful.explanations_of_others import from_inseq
@@ -50,6 +50,7 @@ SCHEMA = pa.schema(
 )
 
 FORMATS = (".parquet", ".jsonl", ".json")
+ERASER = ".eraser.jsonl"
 
 
 def read_explanations(
@@ -88,11 +89,16 @@ def read_explanations(
 
 
 def write_explanations(path: Path | str, explanations: Sequence[Explanation]) -> None:
-    """Write explanations as .parquet or .jsonl, to be read again, or as .csv for people, with one row per unit."""
+    """Write explanations by the ending of the name: .parquet or .jsonl to be read again, .csv and .tex with one row per
+    unit, and .eraser.jsonl, which holds one explanation, in ERASER's form (`heedful.eraser_files`)."""
     place = Path(path)
     if not explanations:
         raise ExplanationError("There is no explanation to write; give a list with one at least.")
-    if place.suffix == ".csv":
+    if place.name.endswith(ERASER):
+        if len(explanations) > 1:
+            raise ExplanationError(f"ERASER's form has no names: give each of {len(explanations)} explanations a file.")
+        write_eraser(place, explanations[0])
+    elif place.suffix in {".csv", ".tex"}:
         write_table(place, pd.concat([_frame(one) for one in explanations], ignore_index=True))
     elif place.suffix == ".jsonl":
         write_text(place, "".join(json.dumps(row) + "\n" for row in _rows(explanations)))
@@ -100,7 +106,10 @@ def write_explanations(path: Path | str, explanations: Sequence[Explanation]) ->
         with replacing(place) as temporary:
             pq.write_table(pa.Table.from_pylist(list(_rows(explanations)), SCHEMA), temporary, compression="zstd")
     else:
-        raise ExplanationError(f"Explanations are written as .parquet, .jsonl or .csv, not as '{place.name}'.")
+        raise ExplanationError(
+            f"For ERASER as {ERASER}, for papers as .tex, else explanations are written as .parquet, .jsonl or .csv, "
+            f"not as '{place.name}'."
+        )
 
 
 def _frame(explanation: Explanation) -> pd.DataFrame:

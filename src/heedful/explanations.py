@@ -4,9 +4,11 @@ A ranking of a trace is one, and so is what Captum, SHAP, another tool or a pers
 reading of the texts (`heedful.subjects`) says what their removal does; a metric is a function of the two.
 """
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.notebook import MOST_TEXTS, Strip, View, Viewed, counted, listed, short
+from heedful.notebook import MOST_TEXTS, PICTURES, Strip, View, Viewed, counted, listed, short
 from heedful.subjects import Units
 from heedful.text.ragged import offsets_of
 
@@ -187,6 +189,14 @@ class Explanation(Viewed, Units):
             scores=self.scores[where],
             targets=self.targets[rows],
         )
+
+    def save(self, path: Path | str) -> None:
+        """Write it by the ending of the name: to be read again (.parquet, .jsonl, .eraser.jsonl), as a table (.csv,
+        .tex), a picture (.svg, .pdf, .png) or a page (.html)."""
+        if Path(path).suffix in {".html", *PICTURES}:
+            super().save(path)
+        else:
+            importlib.import_module("heedful.explanation_files").write_explanations(path, [self])
 
     def to_frame(self) -> pd.DataFrame:
         """One row per unit: instance, position, unit, score, and the class that is explained."""

@@ -22,9 +22,13 @@ from typing import TYPE_CHECKING, Any
 from safetensors import SafetensorError
 
 from heedful.errors import InputError, StoreBusy, StoreError, reason
+from heedful.latex import as_latex
 
 if TYPE_CHECKING:
     import pandas as pd
+
+TABLES = (".csv", ".parquet", ".tex")
+"""How names of tables end."""
 
 _REMEDIES = {
     errno.ENOSPC: "Free some space and call again: what is finished stays, what is not goes on where it was",
@@ -136,12 +140,14 @@ def write_json(path: Path, value: object) -> None:
 
 
 def write_table(path: Path, table: "pd.DataFrame") -> None:
-    """A table as CSV for people or Parquet for programs, by the ending of the name."""
-    if path.suffix not in {".csv", ".parquet"}:
-        raise InputError(f"Tables are written as .csv or .parquet, not as '{path.name}'.")
+    """A table as CSV for people, Parquet for programs or LaTeX for papers, by the ending of the name."""
+    if path.suffix not in TABLES:
+        raise InputError(f"For papers as .tex, else tables are written as .csv or .parquet, not as '{path.name}'.")
     with replacing(path) as temporary:
         if path.suffix == ".csv":
             table.to_csv(temporary, index=False)
+        elif path.suffix == ".tex":
+            temporary.write_text(as_latex(table), encoding="utf-8")
         else:
             table.to_parquet(temporary, index=False, compression="zstd")
 

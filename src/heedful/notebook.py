@@ -9,7 +9,11 @@ import html
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from heedful.errors import InputError
+from heedful.files import TABLES, write_table, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +28,9 @@ MOST_NAMES, LONGEST_NAME = 6, 30
 MOST_UNITS, LONGEST_UNIT = 40, 160  # of one text
 MOST_ROWS, LONGEST_CELL = 30, 400  # of a table
 MOST_TEXTS = 3
+
+PICTURES = (".svg", ".pdf", ".png")
+"""How names of pictures end."""
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = (
@@ -159,6 +166,26 @@ class Viewed:
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw its view on these axes, or on new ones of matplotlib's, and return them."""
         return self.view.plot(ax)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Its numbers as a table."""
+        if self.view.data is None:
+            raise InputError(f"There is no table of '{self.view.title}'.")
+        return self.view.data
+
+    def save(self, path: Path | str) -> None:
+        """Write it by the ending of the name: a table (.csv, .parquet, .tex), a picture (.svg, .pdf, .png), a page
+        (.html)."""
+        place = Path(path)
+        if place.suffix in TABLES:
+            write_table(place, self.to_frame())
+        elif place.suffix in PICTURES:
+            importlib.import_module("heedful.figures.views").save(self.view, place)
+        elif place.suffix == ".html":
+            write_text(place, self.to_html())
+        else:
+            endings = ", ".join((*TABLES, *PICTURES))
+            raise InputError(f"A name ends in {endings} or .html, not as '{place.name}' does.")
 
 
 def _html_of(part: Strip | Grid) -> str:

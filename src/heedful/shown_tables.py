@@ -59,6 +59,9 @@ class ShownTable(Viewed, pd.DataFrame, metaclass=_AnyTable):
         """`plot()` and `plot(ax=…)` draw the view and return the axes; all else is as pandas has it."""
         return _Plots(self)
 
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame(self)
+
     def to_html(self, *args: Any, **how: Any) -> Any:
         """The view as a page of HTML; with arguments, the table as pandas writes it."""
         return pd.DataFrame(self).to_html(*args, **how) if args or how else self.view.page()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.errors import InputError, TraceError
-from heedful.notebook import MOST_TEXTS, Strip, View, Viewed, counted, listed, short
+from heedful.notebook import MOST_TEXTS, PICTURES, Strip, View, Viewed, counted, listed, short
 from heedful.text.ragged import lengths_of, offsets_of, positions_of, segment_softmax, segments_of
 from heedful.trace_files import read_fields, write_fields
 
@@ -295,9 +295,13 @@ class Trace(Viewed, Ragged):
         return names.take(classes[self.segments].numpy(force=True))
 
     def save(self, path: Path | str) -> None:
-        """Write to .safetensors, or to .parquet with one row per instance."""
-        names = ("offsets", "attention_scores", "polarity_scores", "bias", "labels", "units", "class_names")
-        write_fields(Path(path), {name: getattr(self, name) for name in names})
+        """Write to .safetensors, or to .parquet with one row per instance, both to be loaded again; or its table (.csv,
+        .tex), picture (.svg, .pdf, .png) or page (.html)."""
+        if Path(path).suffix in {".csv", ".tex", ".html", *PICTURES}:
+            super().save(path)
+        else:
+            names = ("offsets", "attention_scores", "polarity_scores", "bias", "labels", "units", "class_names")
+            write_fields(Path(path), {name: getattr(self, name) for name in names})
 
     @classmethod
     def load(cls, path: Path | str) -> "Trace":

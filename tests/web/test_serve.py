@@ -1,5 +1,6 @@
 """The command, and what a server is made of."""
 
+import asyncio
 import re
 import signal
 import socket
@@ -70,6 +71,25 @@ def test_models_of_one_name_are_told_apart(models: list[ServedRun]) -> None:
 def test_others_may_ask_less_often() -> None:
     assert [limits_for(host).rate for host in ("127.0.0.1", "::1", "0.0.0.0")] == [RATE_HERE, RATE_HERE, RATE_OPEN]
     assert limits_for("0.0.0.0", 3.0).rate == 3
+
+
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    """The parts of an answer are sent at once (TCP_NODELAY), which asyncio sees to only where it knows the protocol."""
+
+    async def accepted() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def met(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            found.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        taken = listen("127.0.0.1", 0)
+        async with await asyncio.start_server(met, sock=taken):
+            _, writer = await asyncio.open_connection(*taken.getsockname())
+            writer.close()
+            return await found
+
+    assert asyncio.run(accepted()) != 0
 
 
 def test_port_six_of_the_newer_kind() -> None:

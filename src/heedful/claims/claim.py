@@ -74,6 +74,9 @@ class Verdict(Viewed):
             data=_drawn([self]),
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        return verdict_table([self])
+
     def row(self) -> dict[str, object]:
         """The verdict as one row of a table; without a value where the evidence allows none."""
         known = self.estimate if self.known else None
@@ -101,6 +104,9 @@ class Verdicts(Viewed, list[Verdict]):
         header = ["claim", "verdict", "number", "yes above", "in words"]
         title = f"{counted(len(self), 'verdict')}: {tally}" if self else "No verdicts"
         return View(title=title, parts=[Grid(header=header, rows=rows)], drawing="verdicts", data=_drawn(self))
+
+    def to_frame(self) -> pd.DataFrame:
+        return verdict_table(self)
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:

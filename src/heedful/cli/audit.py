@@ -178,6 +178,15 @@ def _print_notes(notices: Iterable[str]) -> None:
 def explain(
     text: Annotated[str, typer.Argument(help="The text to explain; - reads standard input.")],
     run: Annotated[str, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write it instead: a table (.csv, .parquet, .tex), a picture (.svg, .pdf, .png), a page (.html), an "
+            "explanation (.jsonl, or .eraser.jsonl in ERASER's form).",
+        ),
+    ] = None,
     everything: AllUnits = False,
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
@@ -187,7 +196,9 @@ def explain(
     from heedful.studies.explain import explain as explain_text
 
     explanation = explain_text(find_run(run, store).model(), _given(text))
-    if as_json:
+    if out is not None:
+        explanation.save(out)
+    elif as_json:
         print_json(explanation.summary())
     else:
         print_explanation(explanation, everything=everything)

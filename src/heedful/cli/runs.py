@@ -23,7 +23,9 @@ def list_runs(
         list[str] | None, typer.Option("--where", metavar="NAME=VALUE", help="Only runs with this setting or metric.")
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="The runs that failed instead, with their errors.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a .csv or .parquet table instead.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write a table instead: .csv, .parquet, .tex.")
+    ] = None,
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:

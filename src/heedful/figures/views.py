@@ -4,16 +4,20 @@ Values name their drawing (`heedful.notebook.View`), and this module is loaded w
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
 
 from heedful.errors import InputError
 from heedful.figures import style
 from heedful.figures.faithfulness import draw_grid, grid_size
 from heedful.figures.manipulation import LARGEST, draw_violins
+from heedful.figures.picture import METADATA
 from heedful.figures.tokens import draw_accuracy, draw_push, polarity_names
+from heedful.files import replacing
 from heedful.notebook import View
 
 MOST_BARS = 40
@@ -31,19 +35,34 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     if not view.drawing or view.data is None or view.data.empty:
         raise InputError(f"There is nothing to draw of '{view.title}'.")
     with style.house_style():
-        axes = _axes(view.drawing, view.data) if ax is None else ax
+        axes = ax or _new_axes(view)
         DRAWINGS[view.drawing](axes, view.data)
     return axes
 
 
-def _axes(drawing: str, table: pd.DataFrame) -> Axes:
+def _new_axes(view: View) -> Axes:
     from matplotlib import pyplot
 
-    high = max(2.2, min(len(table), MOST_BARS) * BAR + 1.4)
-    tall = {"units": SIZE[0], "scores_of_units": SIZE[0], "classes": SIZE[0], "verdicts": 9.0}
-    size = grid_size(table) if drawing == "metrics" else (tall[drawing], high) if drawing in tall else SIZE
-    _, axes = pyplot.subplots(figsize=size, layout="constrained")
+    _, axes = pyplot.subplots(figsize=_size(view), layout="constrained")
     return axes
+
+
+def save(view: View, path: Path) -> None:
+    """Write the drawing of a view as the ending of the name says."""
+    with style.house_style():
+        canvas = Canvas(figsize=_size(view), layout="constrained")
+        draw(view, canvas.subplots())
+        with replacing(path) as temporary:
+            canvas.savefig(temporary, format=path.suffix[1:], metadata=METADATA[path.suffix[1:]])
+
+
+def _size(view: View) -> tuple[float, float]:
+    """In inches."""
+    table = pd.DataFrame() if view.data is None else view.data
+    if view.drawing == "metrics":
+        return grid_size(table)
+    high = max(2.2, min(len(table), MOST_BARS) * BAR + 1.4)
+    return (TALL[view.drawing], high) if view.drawing in TALL else SIZE
 
 
 def units(axes: Axes, table: pd.DataFrame) -> None:
@@ -159,6 +178,9 @@ def _rows(axes: Axes, names: list[str], count: int, title: str, label: str) -> N
 def _steps(share: np.ndarray) -> list[float]:
     return [number / len(share) for number in range(int(np.isfinite(share).sum()) + 1)]
 
+
+TALL = {"units": SIZE[0], "scores_of_units": SIZE[0], "classes": SIZE[0], "verdicts": 9.0}
+"""Drawings with a row for each row of their table, and how wide they are."""
 
 DRAWINGS: Mapping[str, Draw] = {
     "units": units,

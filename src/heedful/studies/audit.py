@@ -25,7 +25,7 @@ from heedful.notebook import View, Viewed, counted
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.exports import save_tables
-from heedful.report.html import write_html
+from heedful.report.html import render_html, write_html
 from heedful.report.instances import Instances
 from heedful.report.page import Page, PageTable, Section, page_view, payload
 from heedful.report.strips import telling_instances
@@ -156,6 +156,14 @@ class Audit(Viewed):
     @property
     def view(self) -> View:
         return page_view(self.page)
+
+    def to_html(self) -> str:
+        """The whole report, a page of HTML that needs nothing else."""
+        return render_html(self.page)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Its verdicts."""
+        return self.verdicts.to_frame()
 
     @property
     def verdicts(self) -> Verdicts:

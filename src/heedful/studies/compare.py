@@ -5,6 +5,7 @@ Which is best is chosen on one half of the texts, by AOPC, which knows the truth
 number on the other half.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from heedful.claims.removal import better_by
 from heedful.errors import InputError, UnknownName
 from heedful.explainers import EXPLAINERS, explain_all, find_explainer, possible
 from heedful.explainers.noise import no_noise, under_noise
-from heedful.explanation_files import write_explanations
+from heedful.explanation_files import ERASER, write_explanations
 from heedful.explanations import Explanation
 from heedful.figures.faithfulness import metric_grid
 from heedful.figures.picture import Figure, Picture
@@ -107,9 +108,13 @@ class Compared:
     why_none: str = "Nothing is chosen: that takes AOPC, and two explanations of which one is attention or chance."
 
     def save_texts(self, folder: Path) -> None:
-        """Every explanation of every text: to be read again (`--explanations`), and with a row for each unit."""
-        for ending in ("parquet", "csv"):
-            write_explanations(folder / f"explained-texts.{ending}", self.explanations)
+        """Every explanation of every text: to be read again (`--explanations`), with a row for each unit, and each in
+        ERASER's form."""
+        for ending in (".parquet", ".jsonl", ".csv"):
+            write_explanations(folder / f"explained-texts{ending}", self.explanations)
+        for number, one in enumerate(self.explanations):
+            name = re.sub(r"[^\w.-]+", "-", one.method)[:100]  # it may come from a file
+            write_explanations(folder / f"explained-texts-{number}-{name}{ERASER}", [one])
 
     def explanation(self, method: str) -> Explanation | None:
         return next((one for one in self.explanations if one.method == method), None)

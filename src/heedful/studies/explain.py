@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from heedful.analysis.erasure import first_flips, minimum_flips
 from heedful.analysis.rankings import ranked
+from heedful.explanation_files import ERASER, write_explanations
+from heedful.explanations import Explanation as Scored
 from heedful.models.classifier import Classifier
+from heedful.notebook import Strip, View, Viewed
 from heedful.probes.reading import input_flips
-from heedful.report.strips import pushes_of
+from heedful.report.strips import pushes_of, shadings_of
 from heedful.text.tables import writable
 from heedful.traces import Trace
 from heedful.tracing import WordWeights, trace_texts, unit_spans, word_weights
@@ -21,7 +25,7 @@ LOOKS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation:
+class Explanation(Viewed):
     """The trace of one text and where its tokens stand in it."""
 
     text: str
@@ -31,6 +35,48 @@ class Explanation:
     """Whether the model's vocabulary holds the token; others share the unknown token's scores."""
     words: WordWeights | None = None
     """Of a hierarchical model, what it attends to within sentences."""
+
+    @property
+    def view(self) -> View:
+        found, units = self.trace, [self.text[start:end] for start, end in self.spans]
+        decision = int(found.predictions[0])
+        return View(
+            title=f"predicted {found.class_names[decision]} ({float(found.probabilities[0, decision]):.1%})",
+            parts=[
+                Strip(heading=one.name, units=units, values=one.values.tolist(), signed=one.signed)
+                for one in shadings_of(found)
+            ],
+            drawing="units",
+            data=found.to_frame().assign(unit=units),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per token."""
+        table = self.trace.to_frame().drop(columns="instance")
+        places = pd.DataFrame(self.spans, columns=["start", "end"])
+        return table.assign(unit=[self.text[start:end] for start, end in self.spans], **places, known=self.known)
+
+    def save(self, path: Path | str) -> None:
+        """Write it by the ending of the name: a table (.csv, .parquet, .tex), a picture (.svg, .pdf, .png), a page
+        (.html), what is attended to and what is used (.jsonl), or what is attended to in ERASER's form
+        (.eraser.jsonl)."""
+        if Path(path).suffix != ".jsonl":
+            super().save(path)
+        else:
+            attended, used = self.explanations
+            write_explanations(path, [attended] if str(path).endswith(ERASER) else [attended, used])
+
+    @property
+    def explanations(self) -> tuple[Scored, Scored]:
+        """Attention and what was used, as explanations of the decision."""
+        found = self.trace
+        about: dict[str, Any] = {"texts": [self.text], "spans": [self.spans], "class_names": found.class_names}
+        about["targets"] = found.predictions
+        weights, used = found.attention_weights.tolist(), found.contributions.tolist()
+        return (
+            Scored.of_lists([weights], method="attention", signed=False, **about),
+            Scored.of_lists([used], method="contribution", signed=True, **about),
+        )
 
     def summary(self) -> dict[str, object]:
         """The explanation as plain data, one entry per token."""

@@ -25,7 +25,7 @@ from heedful.files import digest_of
 from heedful.notebook import View, Viewed
 from heedful.probes.scores import token_scores
 from heedful.report.exports import save_tables
-from heedful.report.html import write_html
+from heedful.report.html import render_html, write_html
 from heedful.report.page import Page, page_view, payload
 from heedful.studies.compare import ATTENTION, USUAL, Compared, compare
 from heedful.studies.examine import ON_REMOVED_WORDS, ON_WORDS, Examination, examine
@@ -69,6 +69,14 @@ class ForeignAudit(Viewed):
     @property
     def view(self) -> View:
         return page_view(self.page)
+
+    def to_html(self) -> str:
+        """The whole report, a page of HTML that needs nothing else."""
+        return render_html(self.page)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Its verdicts."""
+        return self.verdicts.to_frame()
 
     def summary(self) -> dict[str, Any]:
         """The audit as plain data (`heedful.report.page`)."""

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, no_type_check
 
 from heedful.web.limits import Buckets, Hosts, Limits, host_of
 
@@ -62,6 +62,7 @@ class Guard:
     def __post_init__(self) -> None:
         self.buckets = Buckets(rate=self.limits.rate, clients=self.limits.clients)
 
+    @no_type_check  # checked by tests it could be called with nothing, which uvicorn takes for a factory
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from heedful.web.guard import Refused, wait
 
@@ -17,6 +17,7 @@ class Left(Exception):
     """Nobody waits for this any more."""
 
 
+@runtime_checkable
 class Asking(Protocol):
     """A request, as far as it is of interest here."""
 
