@@ -15,7 +15,7 @@ from heedful.explainers import EXPLAINERS
 from heedful.models.layers import ATTENTIONS, ENCODERS
 from heedful.studies import audit
 from heedful.studies.compare import GRID
-from heedful.studies.foreign import WORDS
+from heedful.studies.foreign_page import WORDS
 from heedful.studies.one_attention import PICTURE
 from heedful.studies.study import STUDIES, find_study
 
