@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from heedful import __version__, cli
+import heedful
+from heedful import __version__
 from tests import commands
 from tests.commands import Call, Outcome
 
@@ -117,7 +118,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def start_env() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    return os.environ | {"PYTHONPATH": str(Path(heedful.__file__).parents[1])}
 
 
 def test_help_names_every_command(call: Call) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given
 
 from heedful.adapters.asking import word_units
 from heedful.eraser_files import write_eraser
+from heedful.errors import InputError, UnknownName
 from heedful.explanation_files import read_explanations, write_explanations
 from heedful.explanations import Explanation, ExplanationError
 from tests import strategies
@@ -90,7 +91,7 @@ def test_classes_get_the_numbers_of_the_model(tmp_path: Path) -> None:
     write_explanations(tmp_path / "said.jsonl", [explanation()])
     found = read_explanations(tmp_path / "said.jsonl", class_names=["perhaps", "yes", "no"])[0]
     assert found.targets.tolist() == [0, 2]
-    with pytest.raises(ExplanationError, match=r"one of the classes good, bad, or its number; got 'perhaps'"):
+    with pytest.raises(UnknownName, match=r"There is no class 'perhaps'\. Known: bad, good"):
         read_explanations(tmp_path / "said.jsonl", class_names=["good", "bad"])
 
 
@@ -240,7 +241,11 @@ def test_plain_lists_and_what_inseq_saves_are_one_object(tmp_path: Path) -> None
         ("said.jsonl", '{"scores": [1], "target": "yes"}\n{', r"line 2 of said\.jsonl is not JSON"),
         ("said.jsonl", "[1]", r"Row 0 .* it has \[1\]"),
         ("said.jsonl", '{"scores": [NaN], "target": "yes"}', r"must be finite"),
-        ("said.jsonl", '{"scores": [1], "target": 7, "class_names": ["no", "yes"]}', r"its number; got 7"),
+        (
+            "said.jsonl",
+            '{"scores": [1], "target": 7, "class_names": ["no", "yes"]}',
+            r"There is no class '7'\. Known: no, yes",
+        ),
         (
             "said.jsonl",
             '{"scores": [1], "target": "a", "text": "x"}\n{"scores": [1], "target": "a"}',
@@ -256,7 +261,7 @@ def test_plain_lists_and_what_inseq_saves_are_one_object(tmp_path: Path) -> None
 )
 def test_files_that_hold_no_explanations_are_refused(name: str, content: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(ExplanationError, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         read_explanations(tmp_path / name)
 
 

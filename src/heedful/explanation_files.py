@@ -21,7 +21,7 @@ import torch
 
 from heedful.eraser_files import labels_of, onto, read_eraser, write_eraser
 from heedful.errors import border
-from heedful.explanations import Explanation, ExplanationError
+from heedful.explanations import Explanation, ExplanationError, class_number
 from heedful.explanations_of_others import from_inseq
 from heedful.files import replacing, write_table, write_text
 from heedful.folding import fold
@@ -189,7 +189,7 @@ def _of_rows(rows: Sequence[Row], class_names: Sequence[str] | None) -> list[Exp
 def _of_part(rows: Sequence[Row], class_names: Sequence[str] | None) -> Explanation:
     first, targets = rows[0], [row["target"] for row in rows]
     if own := first.get("class_names"):
-        targets = [own[_number(target, own)] for target in targets]
+        targets = [own[class_number(target, own)] for target in targets]
     names = class_names or own or _named(targets)
     texts, units = _all(rows, "text"), _all(rows, "units")
     starts, ends = _all(rows, "starts"), _all(rows, "ends")
@@ -198,7 +198,7 @@ def _of_part(rows: Sequence[Row], class_names: Sequence[str] | None) -> Explanat
         units = None
     return Explanation.of_lists(
         [_floats(row["scores"]) for row in rows],
-        targets=[_number(target, names) for target in targets],
+        targets=[class_number(target, names) for target in targets],
         class_names=list(map(str, names)),
         method=str(first.get("method") or "unnamed"),
         units=units,
@@ -245,14 +245,6 @@ def _named(targets: Sequence[Any]) -> list[str]:
     return [str(number) for number in range(max(2, 1 + max(int(target) for target in targets)))]
 
 
-def _number(target: Any, names: Sequence[str]) -> int:
-    if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(names):
-        return target
-    if str(target) in names:
-        return list(names).index(str(target))
-    raise ExplanationError(f"A target is one of the classes {listed(names)}, or its number; got {short(repr(target))}.")
-
-
 def _of_object(found: Any, class_names: Sequence[str] | None) -> Explanation:
     """One JSON object: an output of Inseq, or the arguments of `Explanation.of_lists`."""
     if not isinstance(found, Mapping):
@@ -264,7 +256,7 @@ def _of_object(found: Any, class_names: Sequence[str] | None) -> Explanation:
         return from_inseq(found, targets=[str(name).strip() for name in told], class_names=class_names)
     names = class_names or found.get("class_names") or _named(found.get("targets") or [])
     try:
-        about = {**found, "class_names": names, "targets": [_number(target, names) for target in found["targets"]]}
+        about = {**found, "class_names": names, "targets": [class_number(target, names) for target in found["targets"]]}
         about["scores"] = [_floats(row) for row in about["scores"]]
         return Explanation.of_lists(**{"method": "unnamed", **about})
     except (TypeError, KeyError) as error:
@@ -282,7 +274,7 @@ def _of_eraser(
     """One explanation, on the units of a reading where that is known."""
     labels, named = labels_of(rows)
     names = list(map(str, class_names or named))
-    about: dict[str, Any] = {"targets": [_number(label, names) for label in labels], "class_names": names}
+    about: dict[str, Any] = {"targets": [class_number(label, names) for label in labels], "class_names": names}
     found = Explanation.of_lists(**read_eraser(rows, texts, units), **about, method=method)
     return [found if units is None or found.texts is None else onto(matched(found, units), units)]
 

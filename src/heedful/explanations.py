@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.errors import InputError
+from heedful.errors import InputError, UnknownName
 from heedful.notebook import MOST_TEXTS, PICTURES, Strip, View, Viewed, counted, listed, short
 from heedful.subjects import Units
 from heedful.text.ragged import offsets_of
@@ -210,6 +210,15 @@ class Explanation(Viewed, Units):
                 "target": names.take(self.targets[self.segments].numpy(force=True)),
             }
         )
+
+
+def class_number(named: Any, class_names: Sequence[str]) -> int:
+    """The number of a class: of its name, or the number itself."""
+    if not isinstance(named, (str, bool)) and isinstance(named, (int, np.integer)) and 0 <= named < len(class_names):
+        return int(named)
+    if str(named) in class_names:
+        return list(class_names).index(str(named))
+    raise UnknownName("class", named, class_names)
 
 
 def _check(holds: bool, sentence: str) -> None:

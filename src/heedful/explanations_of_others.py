@@ -15,9 +15,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from torch import Tensor
 
-from heedful.explanations import Explanation, ExplanationError
+from heedful.explanations import Explanation, ExplanationError, class_number
 from heedful.folding import Spans, spans_of
-from heedful.notebook import counted, listed, short
+from heedful.notebook import counted, listed
 from heedful.traces import floats
 
 Class = int | str | np.integer[Any]
@@ -291,12 +291,4 @@ def _numbers(targets: Targets, texts: int, names: Sequence[str]) -> list[int]:
         raise ExplanationError(
             f"There are {len(each)} targets for {counted(texts, 'text')}; give one class, or one for each."
         )
-    return [_number(one, names) for one in each]
-
-
-def _number(target: Any, names: Sequence[str]) -> int:
-    if isinstance(target, str) and target in names:
-        return list(names).index(target)
-    if isinstance(target, (int, np.integer)) and 0 <= target < len(names):
-        return int(target)
-    raise ExplanationError(f"A target is one of the classes {listed(names)}, or its number; got {short(repr(target))}.")
+    return [class_number(one, names) for one in each]

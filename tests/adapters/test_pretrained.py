@@ -242,6 +242,14 @@ def test_nan_in_the_weights_is_said() -> None:
         heedful.subject(model, tokenizer)
 
 
+def test_a_pipeline_of_the_library_is_its_model_and_tokenizer() -> None:
+    model, tokenizer = tiny("bert")
+    found = heedful.subject(transformers.pipeline("text-classification", model=model, tokenizer=tokenizer, device=-1))
+    assert isinstance(found, PretrainedSubject)
+    assert found.ways == subject_of("bert").ways
+    assert torch.equal(found.read(TEXTS).probabilities, reading_of("bert").probabilities)
+
+
 def test_a_model_without_its_tokenizer_is_refused() -> None:
     model, _ = tiny("bert")
     with pytest.raises(SubjectError, match=r"Classification needs its tokenizer: heedful.subject\(model, tokenizer\)"):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 import heedful
 from heedful.adapters.pieces import PieceReading
 from heedful.errors import InputError, UnknownName
-from heedful.explainers import EXPLAINERS, explain_all, possible
+from heedful.explainers import EXPLAINERS, explain_all, find_explainer, possible
 from heedful.explainers.gradients import TOLERANCE, leads, missed_sums
 from heedful.models.classifier import Classifier
 from heedful.probes.saliency import Saliency
@@ -257,3 +257,12 @@ def test_of_own_models_they_are_those_of_saliency(small_corpus: Corpus, small_mo
     torch.testing.assert_close(other.scores, -found[0].scores)  # of two classes one loses what the other gains
     with pytest.raises(InputError, match=r"Of heedful's own models the baseline is 'zero'"):
         heedful.explain(reading, by="integrated_gradients", baseline="mask")
+
+
+def test_what_integrated_gradients_cost_is_known_beforehand() -> None:
+    """Where no sum is missed; each text is read once for each step and at both ends."""
+    reading = bag_reading()
+    for by in ("integrated_gradients@30", "integrated_gradients"):
+        cost, found = find_explainer(by).cost(reading.units), heedful.explain(reading, by=by)
+        assert found.passes is not None
+        assert cost.texts == (32 if "@" in by else 22) * len(WORDS) <= found.passes

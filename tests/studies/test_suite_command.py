@@ -90,6 +90,16 @@ def test_the_payload_is_json(call: Call, folder: Path, tmp_path: Path) -> None:
     assert "read, drawn by seed 0" in " ".join(done.json["notices"])
 
 
+def test_metrics_that_are_asked_for_are_shown_and_what_has_no_value_is_said(
+    call: Call, folder: Path, tmp_path: Path
+) -> None:
+    about = ("faithfulness", films(tmp_path / "films.csv"), "--model", folder, "--texts", 4, "--by", "attention,random")
+    done = call(*about, "--metrics", "sensitivity,aopc,violation")
+    (header,) = (line for line in done.out.splitlines() if line.split()[:1] == ["explanation"])
+    assert header.split()[1::2] == ["sensitivity", "aopc", "violation", "seconds"]
+    assert "All these metrics" not in done.out
+
+
 def test_a_trace_file_needs_no_data(call: Call, small_model: Classifier, small_corpus: Corpus, tmp_path: Path) -> None:
     heedful.trace(small_model, small_corpus.test).save(tmp_path / "mine.parquet")
     done = call(
@@ -97,6 +107,14 @@ def test_a_trace_file_needs_no_data(call: Call, small_model: Classifier, small_c
     )
     methods = set(pd.DataFrame(done.json["tables"]["faithfulness"])["method"])
     assert {"attention", "gradient", "product", "margin", "random"} <= methods
+    about = ("--model", tmp_path / "mine.parquet", "--metrics", "sensitivity,aopc")
+    told = " ".join(call("faithfulness", *about, "--texts", 20).out.split())
+    assert "No value of sensitivity: give again=, a function that explains under noise" in told
+    beside = call("faithfulness", "synthetic-2", *about)
+    assert "a trace has its own texts: leave DATA away" in beside.err
+    for command in ("audit", "faithfulness --watch"):
+        other = call(*command.split(), "synthetic-2", *about[:2])
+        assert "is a trace and no model. Its explanations are measured by: heedful faithfulness --model" in other.err
 
 
 def test_explanations_of_files_stand_beside_the_others(call: Call, folder: Path, tmp_path: Path) -> None:

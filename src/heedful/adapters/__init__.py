@@ -49,9 +49,9 @@ def subject(
     """Whatever classifies texts, as something that can be examined.
 
     model: a model of heedful's, or a fitted `heedful.AttentionClassifier`; the folder of a transformers sequence
-        classifier, or the model itself; a torch module from token numbers [texts, tokens] to logits [texts, classes];
-        a fitted scikit-learn pipeline; or any function from a list of texts to probabilities, [texts, classes] or one
-        number per text for the second of two classes.
+        classifier, the model itself, or the library's pipeline of it; a torch module from token numbers [texts, tokens]
+        to logits [texts, classes]; a fitted scikit-learn pipeline; or any function from a list of texts to
+        probabilities, [texts, classes] or one number per text for the second of two classes.
     tokenizer: of a transformers model its tokenizer; of a torch module a function from a text to a list of (number,
         (start, end)), one for each token.
     name: what it is called in tables; by default what its class is called.
@@ -77,8 +77,10 @@ def subject(
         loaded, own = load_pretrained(Path(model), tokenizer, hub=hub)
         named = name or Path(model).name
         return pretrained_subject(loaded, own, name=named, class_names=class_names, truncate=truncate, **how)
-    if hasattr(getattr(model, "config", None), "num_labels"):
-        return pretrained_subject(model, tokenizer, name=name, class_names=class_names, truncate=truncate, **how)
+    inner = getattr(model, "model", model) if hasattr(model, "tokenizer") else model  # of a pipeline of the library
+    if hasattr(getattr(inner, "config", None), "num_labels"):
+        own = tokenizer or getattr(model, "tokenizer", None)
+        return pretrained_subject(inner, own, name=name, class_names=class_names, truncate=truncate, **how)
     if isinstance(model, nn.Module):
         return _module_subject(model, tokenizer, name, class_names, parts=parts, mask=mask, **how)
     if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):

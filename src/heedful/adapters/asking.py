@@ -1,8 +1,7 @@
 """A reading of a model that must be asked: every change of a text once, and what it said is remembered and checked."""
 
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,9 +12,10 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from heedful.errors import HeedfulError, InputError
+from heedful.errors import InputError
+from heedful.models.frozen import in_words
 from heedful.models.interface import check_words, strings
-from heedful.notebook import listed, short
+from heedful.notebook import listed
 from heedful.subjects import Reading, Units, check_way
 from heedful.text.ragged import offsets_of, positions_of
 from heedful.text.tokenize import Tokenizer, Vocabulary
@@ -37,8 +37,6 @@ SUM_TOLERANCE = 1e-3
 
 SAME = 1e-5
 """By how much what is said of a text may differ between two askings, in single precision."""
-
-LONGEST_SAYING = 300
 
 
 class SubjectError(InputError):
@@ -90,16 +88,9 @@ class AskedReading(Reading):
         ]
 
 
-@contextmanager
-def in_a_sentence(who: str, doing: str) -> Iterator[None]:
+def in_a_sentence(who: str, doing: str) -> AbstractContextManager[None]:
     """Whatever goes wrong inside someone else's model, said in a sentence."""
-    try:
-        yield
-    except HeedfulError:
-        raise
-    except Exception as error:
-        said = short("".join(traceback.format_exception_only(error)), LONGEST_SAYING)
-        raise SubjectError(f"{who} failed {doing}: {said.rstrip('.')}.") from error
+    return in_words(who, doing, SubjectError)
 
 
 def checked_probabilities(told: object, rows: int, classes: int | None, who: str) -> Float[Tensor, "rows classes"]:

@@ -8,6 +8,7 @@ import typer
 from heedful.cli.options import (
     DATA,
     FILES,
+    TRACES,
     Explainers,
     How,
     Json,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.report.page import Page
     from heedful.studies.faithfulness import Suite, Wanted, Watch
-
-TRACES = (".parquet", ".safetensors")
 
 
 @with_settings(**DATA, **FILES)
@@ -108,6 +107,8 @@ def _measured(settings: "RunSettings", model: str, store: Path, wanted: "Wanted"
 
     place, data = Path(model), settings.data
     if place.is_file() and place.suffix in TRACES:
+        if data.source != type(data)().source:
+            raise typer.BadParameter("a trace has its own texts: leave DATA away")
         return study.measure_trace(Trace.load(place), wanted, watch=told, name=place.name)
     subject = subject_of(find_model(model, store, settings), **how)
     marked = read_marked(data.source, text_column=data.text_column, encoding=data.encoding)
@@ -126,15 +127,14 @@ def _watched(
     if model is None:
         about = {name: getattr(wanted, name) for name in ("metrics", "by", "how", "texts", "seed")}
         return watch_metrics(**about, watch=told)
-    data = settings.data
+    found, data = find_model(model, store, settings), settings.data
     marked = read_marked(data.source, IMPORTANT, text_column=data.text_column, encoding=data.encoding)
     if marked is None:
         raise DataError(
             f"'{data.source}' must be a file with a column `important`: for each text a list of the words that truly "
             "matter, or of spans [start, end) of them."
         )
-    subject = subject_of(find_model(model, store, settings), **how)
-    return watch_on(subject, marked, wanted, name=Path(data.source).name, watch=told)
+    return watch_on(subject_of(found, **how), marked, wanted, name=Path(data.source).name, watch=told)
 
 
 def _show(page: "Page", tables: "Mapping[str, pd.DataFrame]", out: Path | None, as_json: bool) -> None:

@@ -128,7 +128,12 @@ Explainers = Annotated[
     typer.Option("--by", metavar="NAME,…", help="By which explainers (see `heedful explainers list`)."),
 ]
 Metrics = Annotated[
-    str | None, typer.Option("--metrics", metavar="NAME,…", help="Which metrics (docs/metrics.md); default: all.")
+    str | None,
+    typer.Option(
+        "--metrics",
+        metavar="NAME,…",
+        help="Which metrics (docs/metrics.md); default: all that can be had, but naopc of a model, and sensitivity.",
+    ),
 ]
 How = Annotated[str | None, typer.Option("--how", help="How units are taken away: attention, delete or mask.")]
 Truncate = Annotated[
@@ -155,6 +160,9 @@ def names_of(given: str | None) -> list[str] | None:
     return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
 
+TRACES = (".parquet", ".safetensors")
+
+
 def find_model(name: str, store: Path, settings: "RunSettings") -> "Path | Run":
     """The folder of a transformer, which needs data of its own, or a run."""
     from heedful.config import RunSettings
@@ -164,6 +172,10 @@ def find_model(name: str, store: Path, settings: "RunSettings") -> "Path | Run":
         if settings.data.source == RunSettings().data.source:
             raise typer.BadParameter("give DATA, texts with labels, beside --model")
         return place
+    if place.is_file() and place.suffix in TRACES:
+        raise StoreError(
+            f"'{name}' is a trace and no model. Its explanations are measured by: heedful faithfulness --model {name}."
+        )
     try:
         return find_run(name, store)
     except StoreError as error:

@@ -14,11 +14,11 @@ from heedful.adapters.asking import THREADS
 from heedful.analysis.faithfulness.cost import MOST_UNITS, total
 from heedful.analysis.faithfulness.removal import Asked
 from heedful.analysis.flips import TraceReading
-from heedful.errors import InputError, UnknownName, load_extra
+from heedful.errors import InputError, load_extra
 from heedful.explainers.explainer import Explainer, Request, Scored
 from heedful.explainers.listening import pieces_of
 from heedful.explainers.registry import EXPLAINERS, find_explainer
-from heedful.explanations import Explanation
+from heedful.explanations import Explanation, class_number
 from heedful.models.kernels import limited_threads
 from heedful.notebook import listed
 from heedful.subjects import Reading, Subject
@@ -169,12 +169,4 @@ def _targets(given: Targets, reading: Reading) -> Int[Tensor, " instances"]:
     every = [plain] * texts if isinstance(plain, int | str) else list(plain)
     if len(every) != texts:
         raise InputError(f"targets must be one class for all texts, or one for each of {texts:,}; got {len(every):,}.")
-    return torch.tensor([_class(one, classes) for one in every])
-
-
-def _class(given: Class, classes: tuple[str, ...]) -> int:
-    if isinstance(given, str) and given in classes:
-        return classes.index(given)
-    if isinstance(given, int | np.integer) and 0 <= given < len(classes):
-        return int(given)
-    raise UnknownName("class", given, classes)
+    return torch.tensor([class_number(one, classes) for one in every])

@@ -82,8 +82,8 @@ class Explainer:
     extra: the optional library that it needs, or nothing.
     at: the options that may stand in the name, as in `attention@2.5` or `lime@500`.
     scores: the function; its options are its keyword arguments.
-    sets: about how many changed texts the model reads for texts of so many units, with the same options; those that
-        read each text a few times only have none.
+    sets: about how many texts, changed ones too, the model reads for texts of so many units, with the same options;
+        those that read each text a few times only have none.
     hinders: why it cannot be had of a reading, or nothing.
     options: those that were chosen.
     """

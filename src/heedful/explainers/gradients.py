@@ -19,6 +19,7 @@ from heedful.adapters.asking import SubjectError, in_a_sentence, probable
 from heedful.adapters.modules import ModuleSubject, device_of
 from heedful.adapters.pieces import PieceReading, PieceSubject, resting
 from heedful.adapters.pretrained import PretrainedSubject
+from heedful.analysis.faithfulness.cost import Lengths
 from heedful.errors import InputError, UnknownName, load_extra
 from heedful.explainers.explainer import Explainer, Request, Scored, at_least_one, missing
 from heedful.explainers.listening import folded, pieces_of, tried
@@ -255,6 +256,11 @@ def integrated_gradients(request: Request, *, steps: int | None = None, baseline
     return _integrated_of_own_model(request, first)
 
 
+def of_steps(lengths: Lengths, *, steps: int | None = None, **_: object) -> Lengths:
+    """A text is read once for each step, and at both ends; where its sum is missed, more often."""
+    return torch.full_like(lengths, 2 + (STEPS if steps is None else steps))
+
+
 def _integrated(request: Request, steps: int, baseline: str | None, most: int) -> Scored:
     pieces = pieces_of(request.reading)
     assert pieces is not None
@@ -368,6 +374,7 @@ GRADIENTS = (
         needs="heedful's own model; a transformer or a torch module with captum",
         at=("steps",),
         scores=integrated_gradients,
+        sets=of_steps,
         hinders=no_gradient,
     ),
     Explainer(

@@ -28,72 +28,39 @@ def of_trace(request: Request, name: str) -> Scored:
     return Scored(scores=importance(request.reading.trace, name), passes=0)
 
 
-def gradient(request: Request) -> Scored:
-    return of_trace(request, "gradient")
-
-
-def product(request: Request) -> Scored:
-    return of_trace(request, "product")
-
-
-def polarity(request: Request) -> Scored:
-    return of_trace(request, "polarity")
-
-
-def margin(request: Request) -> Scored:
-    return of_trace(request, "margin")
-
-
 def random(request: Request) -> Scored:
     """As the ranking of that name draws them."""
     drawn = np.random.default_rng([request.seed, 0]).random(len(request.units.segments))
     return Scored(scores=torch.from_numpy(drawn), passes=0)
 
 
+def _ranking(name: str, words: str, formula: str, source: str) -> Explainer:
+    def scores(request: Request) -> Scored:
+        return of_trace(request, name)
+
+    about = {"name": name, "words": words, "formula": formula, "source": source}
+    return Explainer(**about, signed=True, family="trace", needs="a trace", scores=scores, hinders=no_trace)
+
+
 RANKINGS = (
-    Explainer(
-        name="gradient",
-        words="By how much the probability of the decision grows with the attention weight of a unit.",
-        formula="∂p_y/∂α_i",
-        source="Serrano & Smith 2019",
-        signed=True,
-        family="trace",
-        needs="a trace",
-        scores=gradient,
-        hinders=no_trace,
+    _ranking(
+        "gradient",
+        "By how much the probability of the decision grows with the attention weight of a unit.",
+        "∂p_y/∂α_i",
+        "Serrano & Smith 2019",
     ),
-    Explainer(
-        name="product",
-        words="The attention weight times its gradient.",
-        formula="α_i ∂p_y/∂α_i",
-        source="Serrano & Smith 2019",
-        signed=True,
-        family="trace",
-        needs="a trace",
-        scores=product,
-        hinders=no_trace,
+    _ranking("product", "The attention weight times its gradient.", "α_i ∂p_y/∂α_i", "Serrano & Smith 2019"),
+    _ranking(
+        "polarity",
+        "What a unit says for the decision, whatever attention it gets.",
+        "z_iy − mean over k ≠ y of z_ik",
+        "Sun & Lu 2020",
     ),
-    Explainer(
-        name="polarity",
-        words="What a unit says for the decision, whatever attention it gets.",
-        formula="z_iy − mean over k ≠ y of z_ik",
-        source="Sun & Lu 2020",
-        signed=True,
-        family="trace",
-        needs="a trace",
-        scores=polarity,
-        hinders=no_trace,
-    ),
-    Explainer(
-        name="margin",
-        words="What a unit contributes to the decision against the runner-up class.",
-        formula="α_i (z_iy − z_ik + b_y − b_k), k the runner-up",
-        source="heedful",
-        signed=True,
-        family="trace",
-        needs="a trace",
-        scores=margin,
-        hinders=no_trace,
+    _ranking(
+        "margin",
+        "What a unit contributes to the decision against the runner-up class.",
+        "α_i (z_iy − z_ik + b_y − b_k), k the runner-up",
+        "heedful",
     ),
     Explainer(
         name="random",

@@ -359,15 +359,15 @@ def quietly(log: Any) -> Iterator[None]:
 
 
 @contextmanager
-def in_words(who: str, doing: str) -> Iterator[None]:
-    """Whatever goes wrong inside the library, said in a sentence."""
+def in_words(who: str, doing: str, kind: type[InputError] = InputError) -> Iterator[None]:
+    """Whatever goes wrong inside a library or someone else's model, said in a sentence."""
     try:
         yield
     except HeedfulError:
         raise
     except Exception as error:
         said = short("".join(traceback.format_exception_only(error)), LONGEST_SAYING)
-        raise InputError(f"{who} failed {doing}: {said.rstrip('.')}.") from error
+        raise kind(f"{who} failed {doing}: {said.rstrip('.')}.") from error
 
 
 def positions_of_ranges(first: Int[Tensor, " ranges"], last: Int[Tensor, " ranges"]) -> Int[Tensor, " numbers"]:

@@ -53,6 +53,9 @@ BESIDE = tuple(name for name in TRUSTED_METRICS if name not in {"tau_loo", "naop
 """The metrics that are shown beside each other. τ with leave-one-out prefers leave-one-out by definition, NAOPC is of
 traces, and deletion differs from AOPC by the same number for all explanations of a text."""
 
+FEW = 6
+"""So many metrics stand beside each other, whichever they are."""
+
 GRID = Figure(
     name="explanations-by-metrics",
     title="Explanations by metrics",
@@ -136,14 +139,15 @@ class Compared:
         count = self.measured.instances["instance"].nunique()
         verdicts = [choice.verdict] if choice and choice.verdict else []
         best = PageTable(name="explanations", cells=self._brief(), data=self._brief())
+        told = f"{choice.words if choice else self.why_none} On {counted(count, 'test text')}; units go by"
+        known = [KNOWN] if set(self._shown()) <= set(TRUSTED_METRICS) else []
         return Section(
             name="explanations",
             title="Which explanation to use",
-            lead=f"{choice.words if choice else self.why_none} On {count:,} test texts; units go by "
-            f"“{self.measured.how}”.",
+            lead=" ".join([f"{told} “{self.measured.how}”.", *self._unmeasured()]),
             verdicts=verdicts,
             tables=[best],
-            note=" ".join([NOTE, *self._remarks(), *([f"Not here: {' '.join(left)}"] if left else [])]),
+            note=" ".join([NOTE, *known, *self._remarks(), *([f"Not here: {' '.join(left)}"] if left else [])]),
             pictures=[self.picture()],
         )
 
@@ -154,7 +158,7 @@ class Compared:
         lead = (
             f"Means over the texts with their 95 % intervals: {len(cells)} metrics, {cells.shape[1] - 1} explanations."
         )
-        note = " ".join([*self._unmeasured(), "What each metric computes, and what inflates it, says its card."])
+        note = "What each metric computes, and what inflates it, says its card."
         return Section(
             name="faithfulness",
             title="Explanations by metrics",
@@ -164,10 +168,14 @@ class Compared:
             on_terminal=False,
         )
 
+    def _shown(self) -> list[str]:
+        """The metrics beside each other: all of a few, of many those that may be trusted."""
+        every = [str(name) for name in self.measured.table["metric"].unique()]
+        return every if len(every) <= FEW else [name for name in BESIDE if name in every] or every[:FEW]
+
     def _brief(self) -> pd.DataFrame:
-        """One row per explanation, best first: metrics that may be trusted, and the cost of a text."""
-        table = self.measured.table
-        shown = [name for name in BESIDE if name in set(table["metric"])] or table["metric"].unique().tolist()[:6]
+        """One row per explanation, best first: some metrics, and the cost of a text."""
+        table, shown = self.measured.table, self._shown()
         wide = table.pivot(index="method", columns="metric", values="value")
         order = self.choice.areas["explanation"].tolist() if self.choice else table["method"].unique().tolist()
         names = {str(name): _headed(str(name), table) for name in shown}
@@ -188,13 +196,14 @@ class Compared:
         empty = self.measured.table[self.measured.table["value"].isna()]
         for remark in empty["remark"].unique().tolist():
             names = ", ".join(empty.loc[empty["remark"] == remark, "metric"].unique())
-            yield f"{names}: {remark or 'no text has a value'}."
+            yield f"No value of {names}: {remark.removeprefix('not measured: ') or 'no text has one'}."
 
 
 NOTE = (
     "Best first, by AOPC on one half of the texts; whether the best is better than attention is asked on the other "
-    "half. All these metrics know the truth where it is planted."
+    "half."
 )
+KNOWN = "All these metrics know the truth where it is planted."
 
 
 def _headed(name: str, table: pd.DataFrame) -> str:

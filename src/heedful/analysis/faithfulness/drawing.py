@@ -44,10 +44,6 @@ def _soft_sets(case: Case) -> Drawn:
     return drawn(case.units, retained(case), draws=SOFT_DRAWS, seed=case.seed)
 
 
-def _opposite(sets: Drawn) -> Drawn:
-    return replace(sets, gone=~sets.gone)
-
-
 def _everything(case: Case) -> Question:
     return replace(case.top(1), sizes=case.units.lengths)
 
@@ -66,48 +62,48 @@ def expected(values: Float[Tensor, " sets"], sets: Drawn, case: Case) -> Float[T
     return values.new_zeros(len(case.units)).index_add_(0, sets.rows, sets.weights * values)
 
 
-SOFT_SOURCE = "Zhao & Aletras 2023; equal retained mass as in arXiv 2601.03089"
 SOFT_ELSEWHERE = (
     "Zhao & Aletras drop elements of embeddings with the scores as chances; here whole units go, with chances "
     "c (score − smallest), 1 at most, whose mean is 25 % in every text for every explanation, so that larger scores "
     "buy nothing. EvalxNLP prints it as better when lower. Where p does not fall without any text there is no value. "
 )
-SOFT_INFLATES = "Clipping hides differences where any removal takes all of p's fall; the mean of few draws is noisy."
 
-SOFT_SUFFICIENCY = Metric(
-    name="soft_sufficiency",
-    title="Soft normalised sufficiency",
-    formula="E max(0, 1 − max(0, p(x) − p(x')) / (p(x) − p(no units))), x' keeps unit i with chance q_i",
-    source=SOFT_SOURCE,
-    direction=HIGHER,
-    low=0,
-    high=1,
-    inflates=SOFT_INFLATES,
-    elsewhere=SOFT_ELSEWHERE,
-    signs=SIZE,
-    example=("3/5", "1/3"),
-    asks=lambda case: (_opposite(_soft_sets(case)), _everything(case)),
-    sets=so_many(SOFT_DRAWS + 1),
-    value=lambda case, answers: _soft(case, answers, kept=True),
-    chance=True,
+
+def _soft_metric(name: str, title: str, formula: str, *, kept: bool) -> Metric:
+    def asks(case: Case) -> tuple[Question, ...]:
+        sets = _soft_sets(case)
+        return (replace(sets, gone=~sets.gone) if kept else sets, _everything(case))
+
+    return Metric(
+        name=name,
+        title=title,
+        formula=formula,
+        source="Zhao & Aletras 2023; equal retained mass as in arXiv 2601.03089",
+        direction=HIGHER,
+        low=0,
+        high=1,
+        inflates="Clipping hides differences where any removal takes all of p's fall; the mean of few draws is noisy.",
+        elsewhere=SOFT_ELSEWHERE,
+        signs=SIZE,
+        example=("3/5", "1/3"),
+        asks=asks,
+        sets=so_many(SOFT_DRAWS + 1),
+        value=lambda case, answers: _soft(case, answers, kept=kept),
+        chance=True,
+    )
+
+
+SOFT_SUFFICIENCY = _soft_metric(
+    "soft_sufficiency",
+    "Soft normalised sufficiency",
+    "E max(0, 1 − max(0, p(x) − p(x')) / (p(x) − p(no units))), x' keeps unit i with chance q_i",
+    kept=True,
 )
-
-SOFT_COMPREHENSIVENESS = Metric(
-    name="soft_comprehensiveness",
-    title="Soft normalised comprehensiveness",
-    formula="E min(1, max(0, p(x) − p(x')) / (p(x) − p(no units))), x' loses unit i with chance q_i",
-    source=SOFT_SOURCE,
-    direction=HIGHER,
-    low=0,
-    high=1,
-    inflates=SOFT_INFLATES,
-    elsewhere=SOFT_ELSEWHERE,
-    signs=SIZE,
-    example=("3/5", "1/3"),
-    asks=lambda case: (_soft_sets(case), _everything(case)),
-    sets=so_many(SOFT_DRAWS + 1),
-    value=lambda case, answers: _soft(case, answers, kept=False),
-    chance=True,
+SOFT_COMPREHENSIVENESS = _soft_metric(
+    "soft_comprehensiveness",
+    "Soft normalised comprehensiveness",
+    "E min(1, max(0, p(x) − p(x')) / (p(x) − p(no units))), x' loses unit i with chance q_i",
+    kept=False,
 )
 
 

@@ -23,6 +23,8 @@ ORDER = "Only the order of the scores counts; in a signed explanation what speak
 SIZE = "The scores count as they are; those of an unsigned explanation are taken as all in favour of the class."
 MAGNITUDE = "Only the sizes of the scores count, not their signs."
 
+CHANGED = "Texts with units gone may be unlike anything the model has seen, and its answer to them an accident."
+
 NEEDS = {
     "rationales": "give rationales=, the units that people marked",
     "again": "give again=, a function that explains under noise (heedful.explainers.noise)",

@@ -15,11 +15,11 @@ from torch import Tensor
 from heedful.analysis.erasure_loops import one_thread
 from heedful.analysis.faithfulness.bounds import naopc_bounds
 from heedful.analysis.faithfulness.cost import MOST_UNITS, cost_of_metrics
+from heedful.analysis.faithfulness.curves import area
 from heedful.analysis.faithfulness.looking import base_rate
 from heedful.analysis.faithfulness.metric import Bounds, Case, Metric
 from heedful.analysis.faithfulness.metrics import ARROWS, METRICS, find_metric
 from heedful.analysis.faithfulness.removal import Asked, Noted
-from heedful.analysis.faithfulness.removing import area
 from heedful.analysis.flips import TraceReading
 from heedful.analysis.statistics import LEVEL, RESAMPLES, means_over_instances
 from heedful.errors import InputError
