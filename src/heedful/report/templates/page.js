@@ -152,7 +152,7 @@ function map(root, data) {
   root.replaceChildren(
     el("div", { class: "controls" }, search, choose, el("div", { class: "chips" }, ...chips), whole,
       button("CSV", () => save(`${nameOf}-tokens.csv`, "text/csv", csv([["token", "group", "count", "attention", ...names()],
-        ...data.tokens.map((token, k) => [token, data.groups[data.group[k]].name, data.count[k], data.attention[k] / 1000, ...data.polarity.map((one) => one[k] / 1000)])])))),
+        ...data.tokens.map((token, k) => [token, data.groups[data.group[k]].name, data.count[k], data.attention[k] / 1000, ...data.polarity.map((one) => one[k] / 1000)])])), { "aria-label": "save the tokens as CSV" })),
     list, el("div", { class: "map" }, canvas, tip), told,
     el("div", { class: "saving" }, button("SVG", () => save(`${nameOf}-map.svg`, "image/svg+xml", svgOf()), { "aria-label": "save the map as SVG" }),
       button("PNG", () => bitmap(svgOf(), spread, (blob) => save(`${nameOf}-map.png`, "image/png", blob)), { "aria-label": "save the map as PNG" })),
@@ -324,7 +324,7 @@ function instances(root, data) {
     el("input", { type: "checkbox", onchange: (event) => { event.target.checked ? asked.add(place) : asked.delete(place); most = PAGE; filter(); } }), `${name} (${of.toLocaleString("en")})`));
   const list = el("ul", { class: "list" }), told = el("p", { class: "numbers", "aria-live": "polite" }), detail = el("div", { class: "detail", "aria-live": "polite" });
   root.replaceChildren(
-    el("div", { class: "controls" }, search, decided, order, el("div", { class: "chips" }, ...chips), button("CSV", table)),
+    el("div", { class: "controls" }, search, decided, order, el("div", { class: "chips" }, ...chips), button("CSV", table, { "aria-label": "save these texts as CSV" })),
     told, el("div", { class: "browser" }, list, detail));
 
   function filter() {
