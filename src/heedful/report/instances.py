@@ -19,6 +19,14 @@ LONGEST = 20_000  # of one text at most so many units
 
 DIGITS = 3  # of every number
 
+USUAL: Mapping[str, tuple[int, int]] = {"sentences": (3, 6)}
+"""By what has the weights how many of them a text has that is shown as an example; of words 8 to 25."""
+
+
+def usual_lengths(unit: str) -> tuple[int, int]:
+    """How many units a text has that is shown as an example, at least and at most."""
+    return USUAL.get(unit, (8, 25))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trait:
@@ -53,6 +61,7 @@ class Instances:
     """Of a hierarchical model what it attends to within sentences, by instance."""
     unit: str = "words"
     mark: str = "provably the smallest set that flips the decision"
+    """What the marked units are; empty where it is not known."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -62,6 +71,46 @@ class Instances:
 
     def trait(self, name: str) -> Trait:
         return next(trait for trait in self.traits if trait.name == name)
+
+    def with_traits(self, traits: Sequence[Trait]) -> "Instances":
+        return replace(self, traits=traits)
+
+    @property
+    def lengths(self) -> Int[Tensor, " instances"]:
+        return self.offsets[1:] - self.offsets[:-1]
+
+    @property
+    def marked(self) -> Int[Tensor, " instances"]:
+        """How many units of each text are marked."""
+        return torch.segment_reduce(self.marks.double(), "sum", offsets=self.offsets).long()
+
+    def marked_first(self, name: str) -> Bool[Tensor, " instances"]:
+        """Whether by this number the marked units come before all others."""
+        values = self._values(name)
+        least = torch.segment_reduce(values.where(self.marks, torch.inf), "min", offsets=self.offsets)
+        return least > torch.segment_reduce(values.where(~self.marks, -torch.inf), "max", offsets=self.offsets)
+
+    def top_marked(self, name: str) -> Bool[Tensor, " instances"]:
+        """Whether the unit with the largest number, or one of equal ones, is marked."""
+        values = self._values(name)
+        most = torch.segment_reduce(values, "max", offsets=self.offsets)
+        return torch.segment_reduce(values.where(self.marks, -torch.inf), "max", offsets=self.offsets) == most
+
+    def _values(self, name: str) -> Float[Tensor, " units"]:
+        return next(one.values for one in self.shadings if one.name == name).double()
+
+    def typical(self, where: Bool[Tensor, " instances"]) -> int | None:
+        """Of the texts of usual length among these, rightly decided if known, the one of middle probability; where none
+        has that length, of the shortest quarter."""
+        right = torch.ones_like(where) if self.labels is None else self.predicted == self.labels
+        rows = (where & right if (where & right).any() else where).nonzero().squeeze(1)
+        if not len(rows):
+            return None
+        lengths, (shortest, longest) = self.lengths[rows], usual_lengths(self.unit)
+        usual = (lengths >= shortest) & (lengths <= longest)
+        few = usual if usual.any() else lengths <= lengths.sort().values[(len(rows) - 1) // 4]
+        order = self.probability[rows[few]].argsort(stable=True)
+        return int(rows[few][order[(len(order) - 1) // 2]])
 
     def example(self, row: int, why: str, note: str = "", names: Sequence[str] | None = None) -> Example:
         """One text as it stands on the page without being asked for, as those strips that are named."""
@@ -93,7 +142,7 @@ class Instances:
     @property
     def rows(self) -> list[int]:
         """The texts that a page holds: all, or as many as there is room for, evenly spaced."""
-        lengths = (self.offsets[1:] - self.offsets[:-1]).clamp(max=LONGEST).numpy(force=True)
+        lengths = self.lengths.clamp(max=LONGEST).numpy(force=True)
         most = min(len(lengths), MOST_TEXTS)
         while most > 1 and lengths[_spread(len(lengths), most)].sum() > MOST_UNITS:
             most = most * 9 // 10

@@ -61,7 +61,7 @@ class Section:
     pictures: Sequence[Picture] = ()
     texts: Sequence[Example] = ()
     key: str = ""
-    """What the strips of the texts show; empty: attention, what was used, and what words would push."""
+    """What the strips of its texts show, as of the page."""
     timeline: str = ""
     """A training to be moved through by hand: HTML of our own making."""
     vocabulary: Vocabulary | None = None
@@ -97,6 +97,8 @@ class Page:
     """What has the weights: words or sentences; empty where that is not one thing."""
     opening: Sequence[Example] = ()
     """A few texts that are seen before all else."""
+    key: str = ""
+    """What their strips show, where that is not what the strips of a trace show."""
     sections: Sequence[Section] = ()
     notices: Sequence[str] = ()
     numbers: Mapping[str, object] = field(default_factory=dict)

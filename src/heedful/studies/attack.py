@@ -19,6 +19,7 @@ from heedful.claims import Verdict, judge
 from heedful.claims.manipulation import BARELY, ELSEWHERE, FAR, WITHIN
 from heedful.models.classifier import Classifier
 from heedful.notebook import counted
+from heedful.report.instances import usual_lengths
 from heedful.report.page import Page, PageTable, Section
 from heedful.report.strips import pushes_of
 from heedful.studies.explain import Explanation, explain
@@ -30,9 +31,6 @@ SAME, FULL = "same", "floor"
 
 MOST_TEXTS = 300
 """With three classes or more so many distinct texts are drawn at most: each takes about ten milliseconds a kind."""
-
-USUAL: Mapping[str, tuple[int, int]] = {"sentences": (3, 6)}
-"""By what has the weights how many of them a text has that is shown as an example; of words 8 to 25."""
 
 TITLE = "Another attention, the same output"
 
@@ -239,11 +237,6 @@ def _attack_words(adversary: pd.DataFrame, kinds: Mapping[str, Kind], classes: i
         f"Other weights ({kind.words}) lie as far as {there.median():.2f} nats from a text's own (JSD, the median over "
         f"{counted(len(there), 'text')}; log 2 = {LARGEST:.2f} is the most there is){few}.{none}"
     )
-
-
-def usual_lengths(unit: str) -> tuple[int, int]:
-    """How many units a text has that is shown as an example, at least and at most."""
-    return USUAL.get(unit, (8, 25))
 
 
 def example_row(attacked: AttackedAttention, trace: Trace, unit: str = "words") -> tuple[pd.Series, str] | None:

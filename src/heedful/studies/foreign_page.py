@@ -1,26 +1,23 @@
 """The page of the audit of a model that was not trained here: every section that applies, and why others do not."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-import torch
-from torch import Tensor
 
+from heedful.claims.answer import CORPUS as CORPUS_QUESTION
+from heedful.claims.answer import STORY
 from heedful.figures.picture import Figure
 from heedful.figures.words import attention_against_effect
 from heedful.notebook import counted
 from heedful.pipeline import environment
 from heedful.report.page import Page, PageTable, Section
-from heedful.report.strips import Example, Shading, make_shaded
-from heedful.studies.compare import ATTENTION
 from heedful.studies.foreign_found import NO_READOUT, Parts
+from heedful.studies.foreign_texts import key_of, opening, texts_of, texts_section
 from heedful.studies.wording import accuracy_words, class_naming, strongest_tokens
 from heedful.subjects import Subject
 from heedful.text.corpus import Corpus
-
-SHOWN = 5
-"""Texts that are shown."""
 
 ATTENDED = 12
 """Words with the most attention that are listed."""
@@ -36,16 +33,12 @@ WORDS = Figure(
     draw=lambda tables: attention_against_effect(tables["words"]),
 )
 
-KEY = (
-    "Each text as the attention its words get, as the best explanation sees it (green speaks for the decision, purple "
-    "against it), and with the smallest set of words found whose removal flips the decision. Hover for the numbers."
-)
-
 
 def compose(parts: Parts, report: Path) -> Page:
     """All that the page shows."""
+    texts = texts_of(parts)
     asked, metrics = parts.asked, parts.asked.metrics
-    lead = (
+    worth = (
         f"Test accuracy {accuracy_words(metrics)} on {counted(len(asked.texts.texts), 'text')}; always guessing the "
         f"commonest class would give {100 * metrics['majority_accuracy']:.1f} %."
     )
@@ -53,12 +46,16 @@ def compose(parts: Parts, report: Path) -> Page:
         title=f"{asked.model.name} on {asked.corpus.name}: can you trust attention as an explanation here?",
         headline=parts.headline,
         answer=parts.answer,
+        worth=worth,
+        unit=texts.unit,
+        opening=opening(texts),
+        key=key_of(texts),
         sections=[
-            Section(name="accuracy", title="Is the model worth explaining?", lead=lead, verdicts=parts.worth),
+            Section(name="accuracy", title="Is the model worth explaining?", lead=worth, verdicts=parts.worth),
             _words_section(parts),
             *_single_sections(parts),
             parts.compared.section(),
-            Section(name="examples", title="Test texts", texts=_examples(parts), key=KEY, on_terminal=False),
+            texts_section(parts, texts),
             parts.compared.whole_section(),
             _left_out(parts),
         ],
@@ -91,6 +88,7 @@ def _words_section(parts: Parts) -> Section:
         title="Across the corpus: what words get, and what they do",
         lead=f"{lead} {_correlated(table)}".strip(),
         verdicts=parts.on_words,
+        question=CORPUS_QUESTION,
         tables=tables,
         pictures=pictures,
     )
@@ -138,8 +136,8 @@ def _attended_table(table: pd.DataFrame) -> PageTable:
 def _single_sections(parts: Parts) -> Iterator[Section]:
     """For one decision, and whether another attention could tell another story."""
     if parts.examined is not None:
-        yield parts.examined.erased.section()
-        yield parts.examined.attacked.section()
+        yield parts.examined.erased.section(drawn=True)
+        yield replace(parts.examined.attacked.section(), question=STORY)
     elif parts.removed is not None:
         yield parts.removed.section()
 
@@ -162,69 +160,6 @@ def _left_out(parts: Parts) -> Section:
     cells = pd.DataFrame({"section": list(rows), "why": list(rows.values())})
     table = PageTable(name="not-asked", cells=cells)
     return Section(name="not-asked", title="What does not apply here", tables=[table], on_terminal=False)
-
-
-def _examples(parts: Parts) -> list[Example]:
-    """Some of the explained texts, attention beside the best explanation, the smallest set marked."""
-    return [_example(parts, row, why) for row, why in _telling(parts).items()]
-
-
-def _telling(parts: Parts) -> dict[int, str]:
-    """The surest text of each of two classes, the surest mistake, and where the smallest set is not attended to."""
-    few = parts.few
-    said, decided = few.reading.probabilities, few.reading.decisions
-    sure, chosen = said.amax(1), dict[int, str]()
-    for number, name in enumerate(few.model.class_names[:2]):
-        _take(chosen, sure.where(decided == number, -1.0), f"surest for {name}")
-    _take(chosen, sure.where(decided != few.labels, -1.0), "surest mistake")
-    sets, attention = parts.removed.sets if parts.removed else None, parts.compared.explanation(ATTENTION)
-    if sets is not None and attention is not None:
-        missed = torch.zeros(len(sets.erased), dtype=torch.float64)
-        tops = attention.order[few.reading.units.offsets[:-1]]
-        missed[sets.resting & ~sets.gone[tops]] = 1.0
-        _take(chosen, missed * sure, "the most attended word is not needed to flip it")
-        _take(chosen, missed * sure, "the most attended word is not needed to flip it")
-    return dict(list(chosen.items())[:SHOWN])
-
-
-def _take(chosen: dict[int, str], values: Tensor, why: str) -> None:
-    """The text with the largest value that is not there yet, if it is above zero."""
-    for row in values.argsort(descending=True, stable=True).tolist():
-        if float(values[row]) <= 0:
-            return
-        if row not in chosen:
-            chosen[row] = why
-            return
-
-
-def _example(parts: Parts, row: int, why: str) -> Example:
-    few, units = parts.few, parts.few.reading.units
-    assert units.texts is not None
-    assert units.spans is not None
-    place = slice(int(units.offsets[row]), int(units.offsets[row + 1]))
-    decided = int(few.reading.decisions[row])
-    return make_shaded(
-        units.texts[row],
-        units.spans[place],
-        list(_shadings(parts, place)),
-        predicted=few.model.class_names[decided],
-        probability=float(few.reading.probabilities[row, decided]),
-        label=few.model.class_names[int(few.labels[row])],
-        why=why,
-    )
-
-
-def _shadings(parts: Parts, place: slice) -> Iterator[Shading]:
-    attention, choice = parts.compared.explanation(ATTENTION), parts.compared.choice
-    best = parts.compared.explanation(choice.best) if choice else None
-    if attention is not None:
-        yield Shading(name="attention", values=attention.scores[place], note="attention {:.3f}")
-    if best is not None:
-        name = best.method.replace("_", " ")
-        yield Shading(name=name, values=best.scores[place], note=f"{name} {{:+.3f}}", signed=best.signed)
-    if parts.removed is not None:
-        marks = parts.removed.sets.gone[place].double()
-        yield Shading(name="smallest set", values=marks, note="{:.0f}")
 
 
 def _facts(parts: Parts) -> dict[str, dict[str, object]]:

@@ -13,6 +13,7 @@ import pandas as pd
 from heedful.analysis.smallest import SmallSets, flips_of_orders, single_removals, smallest_found
 from heedful.analysis.words import shares
 from heedful.claims import Verdict, judge
+from heedful.claims.answer import DECISION
 from heedful.claims.removal import FOREIGN, GUIDE
 from heedful.explanations import Explanation
 from heedful.notebook import counted
@@ -58,7 +59,15 @@ class Removed:
             cells = in_words(self.decisions, OF_DECISIONS)
             tables.append(PageTable(name="decisions", cells=cells, data=self.decisions))
         title = "For one decision: take words away"
-        return Section(name="removal", title=title, lead=self.words, verdicts=self.verdicts, tables=tables, note=NOTE)
+        return Section(
+            name="removal",
+            title=title,
+            question=DECISION,
+            lead=self.words,
+            verdicts=self.verdicts,
+            tables=tables,
+            note=NOTE,
+        )
 
 
 def remove_units(

@@ -21,7 +21,7 @@ from heedful.store import PREFIX
 from heedful.studies.audit import corpus_of
 from heedful.studies.examine import Examination, examine
 from heedful.studies.measures import MINIMUM, per_cent
-from heedful.studies.telling import MISLEADS, RIGHT, instances_of, middle_text
+from heedful.studies.telling import MISLEADS, RIGHT, instances_of
 from heedful.studies.wording import accuracy_words
 from heedful.sweep.plan import Plan
 from heedful.sweep.tables import metric_names, summarize, table_of
@@ -235,7 +235,7 @@ def _texts(done: Sequence[Examined]) -> list[Example]:
     traces = [(one.name, one.run.trace()) for one in alike]
     shown = []
     for name, why in ((RIGHT, "Where the first is right"), (MISLEADS, "Where it misleads")):
-        row = middle_text(trace, texts.trait(name).where, _unit(first))
+        row = texts.typical(texts.trait(name).where)
         if row is not None:
             shadings = [
                 Shading(

@@ -19,9 +19,9 @@ from heedful.claims.manipulation import FAR, WITHIN
 from heedful.figures.style import brief
 from heedful.models.classifier import Classifier
 from heedful.notebook import counted
-from heedful.report.instances import Instances, Trait
+from heedful.report.instances import Instances, Trait, usual_lengths
 from heedful.report.strips import ATTENTION, PUSHES, USED, Example, Shading, shadings_of
-from heedful.studies.attack import AttackedAttention, example_row, replaced_weights, usual_lengths
+from heedful.studies.attack import AttackedAttention, example_row, replaced_weights
 from heedful.studies.examine import Examination
 from heedful.studies.measures import MINIMUM
 from heedful.text.corpus import Split
@@ -50,7 +50,7 @@ def instances_of(
         offsets=trace.offsets,
         spans=torch.cat([unit_spans(model, split, number) for number in range(len(trace))]),
         shadings=shadings_of(trace),
-        marks=marks & _resting(trace, marks)[trace.segments],
+        marks=marks & resting_of(trace, marks)[trace.segments],
         predicted=decisions(trace),
         probability=trace.probabilities.amax(1),
         labels=trace.labels,
@@ -62,7 +62,7 @@ def instances_of(
     return replace(whole, within=words_within(model, split, whole.rows)) if model.hierarchical else whole
 
 
-def _resting(trace: Trace, marks: Bool[Tensor, " units"]) -> Bool[Tensor, " instances"]:
+def resting_of(trace: Trace, marks: Bool[Tensor, " units"]) -> Bool[Tensor, " instances"]:
     """Whether a decision rests on a part of its text: fewer units than all flip it."""
     count = torch.zeros(len(trace), dtype=torch.int64).index_add_(0, trace.segments, marks.long())
     return (count > 0) & (count < trace.lengths)
@@ -106,14 +106,14 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
     """Three texts that a report opens with, as far as there are such."""
     shown = (ATTENTION, USED)
     examples = []
-    plain = _marked_first(instances, trace)  # where the set that is marked is the one that attention finds
+    plain = instances.marked_first(ATTENTION)  # where the set that is marked is the one that attention finds
     for name, title in ((RIGHT, "Here attention is right"), (MISLEADS, "Here it misleads")):
         trait = instances.trait(name)
         some = trait.where & plain if name == RIGHT and (trait.where & plain).any() else trait.where
-        row = middle_text(trace, some, instances.unit)
+        row = instances.typical(some)
         if row is not None:
-            resting = int(_resting(trace, instances.marks).sum())
-            note = f"{_many(int(trait.where.sum()), resting)}: {trait.words}. {_rule(instances.unit)}"
+            resting = int((instances.marked > 0).sum())
+            note = f"{many_words(int(trait.where.sum()), resting)}: {trait.words}. {_rule(instances.unit)}"
             examples.append(instances.example(row, title, note, shown))
     chosen = example_row(attacked, trace, instances.unit)
     if chosen is not None:
@@ -121,36 +121,15 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
     return examples
 
 
-def _marked_first(instances: Instances, trace: Trace) -> Bool[Tensor, " instances"]:
-    """Whether the units that are marked are the most attended ones."""
-    weights, marks = trace.attention_weights, instances.marks
-    least = torch.segment_reduce(weights.where(marks, torch.inf), "min", offsets=trace.offsets)
-    most = torch.segment_reduce(weights.where(~marks, -torch.inf), "max", offsets=trace.offsets)
-    return least > most
-
-
 def _rule(unit: str) -> str:
     shortest, longest = usual_lengths(unit)
     return f"(Shown: of {shortest} to {longest} {unit}, or else a short one, and middling sure.)"
 
 
-def _many(count: int, among: int) -> str:
+def many_words(count: int, among: int) -> str:
+    """Of how many texts it is so."""
     of = f"of the {counted(among, 'decision')} that rest on a part of their text"
     return f"It is the only one {of}" if count == 1 else f"So are {count:,} {of}"
-
-
-def middle_text(trace: Trace, where: Bool[Tensor, " instances"], unit: str = "words") -> int | None:
-    """Of the texts of usual length among these, rightly decided if known, the one of middle probability; where none has
-    that length, of the shortest quarter."""
-    right = torch.ones_like(where) if trace.labels is None else decisions(trace) == trace.labels
-    rows = (where & right if (where & right).any() else where).nonzero().squeeze(1)
-    if not len(rows):
-        return None
-    lengths, (shortest, longest) = trace.lengths[rows], usual_lengths(unit)
-    usual = (lengths >= shortest) & (lengths <= longest)
-    few = usual if usual.any() else lengths <= lengths.sort().values[(len(rows) - 1) // 4]
-    order = trace.probabilities.amax(1)[rows[few]].argsort(stable=True)
-    return int(rows[few][order[(len(order) - 1) // 2]])
 
 
 def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: str) -> Example:

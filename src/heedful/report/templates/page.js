@@ -152,7 +152,7 @@ function map(root, data) {
   root.replaceChildren(
     el("div", { class: "controls" }, search, choose, el("div", { class: "chips" }, ...chips), whole,
       button("CSV", () => save(`${nameOf}-tokens.csv`, "text/csv", csv([["token", "group", "count", "attention", ...names()],
-        ...data.tokens.map((token, k) => [token, data.groups[data.group[k]].name, data.count[k], data.attention[k] / 1000, ...data.polarity.map((one) => one[k] / 1000)])])))),
+        ...data.tokens.map((token, k) => [token, data.groups[data.group[k]].name, data.count[k], data.attention[k] / 1000, ...data.polarity.map((one) => one[k] / 1000)])])), { "aria-label": "save the tokens as CSV" })),
     list, el("div", { class: "map" }, canvas, tip), told,
     el("div", { class: "saving" }, button("SVG", () => save(`${nameOf}-map.svg`, "image/svg+xml", svgOf()), { "aria-label": "save the map as SVG" }),
       button("PNG", () => bitmap(svgOf(), spread, (blob) => save(`${nameOf}-map.png`, "image/png", blob)), { "aria-label": "save the map as PNG" })),
@@ -324,7 +324,7 @@ function instances(root, data) {
     el("input", { type: "checkbox", onchange: (event) => { event.target.checked ? asked.add(place) : asked.delete(place); most = PAGE; filter(); } }), `${name} (${of.toLocaleString("en")})`));
   const list = el("ul", { class: "list" }), told = el("p", { class: "numbers", "aria-live": "polite" }), detail = el("div", { class: "detail", "aria-live": "polite" });
   root.replaceChildren(
-    el("div", { class: "controls" }, search, decided, order, el("div", { class: "chips" }, ...chips), button("CSV", table)),
+    el("div", { class: "controls" }, search, decided, order, el("div", { class: "chips" }, ...chips), button("CSV", table, { "aria-label": "save these texts as CSV" })),
     told, el("div", { class: "browser" }, list, detail));
 
   function filter() {
@@ -352,7 +352,7 @@ function instances(root, data) {
     detail.replaceChildren(el("p", { class: "head" }, el("span", {}, `text ${one.row}`), el("span", {}, `predicted ${classes[one.predicted]} (${(100 * one.sure).toFixed(1)} %)`), one.label === null ? null : el("span", {}, `label ${classes[one.label]}`),
       one.cut ? el("span", {}, `${one.cut.toLocaleString("en")} more ${data.unit} are not shown`) : null, said ? el("span", {}, said) : null), ...parts,
       one.needed.some((count) => count !== null) ? el("p", { class: "numbers" }, `The decision flips when so many ${data.unit} are erased: ${data.rankings.map((name, place) => `by ${name} ${one.needed[place] ?? "never"}`).join(", ")}.`) : null,
-      one.marks.length ? el("p", { class: "numbers" }, `Framed: ${one.marks.length.toLocaleString("en")} of ${(one.gaps.length / 2).toLocaleString("en")} ${data.unit}, ${data.mark}.`) : el("p", { class: "numbers" }, "Nothing flips this decision but erasing everything, if even that."));
+      !data.mark ? null : one.marks.length ? el("p", { class: "numbers" }, `Framed: ${one.marks.length.toLocaleString("en")} of ${(one.gaps.length / 2).toLocaleString("en")} ${data.unit}, ${data.mark}.`) : el("p", { class: "numbers" }, "Nothing flips this decision but erasing everything, if even that."));
   }
   function strip(name, one, gaps, numbers, { note, signed }, marks, shades = null) {
     const signs = one.letters ??= [...one.text], framed = new Set(marks), body = el("div", { class: "text", tabindex: "0", role: "group", "aria-label": `${name}: go through the words by the arrow keys` });
