@@ -121,7 +121,7 @@ def _of_spans(rationale: Row, place: int, length: int) -> list[float]:
             raise ExplanationError(
                 f"Row {place} must have spans {{start_token, end_token}}; one is {short(repr(span))}."
             ) from error
-        if not 0 <= start < end <= length:
+        if not 0 <= start <= end <= length:
             raise ExplanationError(
                 f"Row {place} has a span [{start}, {end}); its text has {counted(length, 'token')} between white "
                 "space. Is this the explanation of this text?"
