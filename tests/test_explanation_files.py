@@ -222,7 +222,7 @@ def test_spans_of_eraser_are_ones_in_their_texts(tmp_path: Path) -> None:
         ),
         ([soft(1, 2, 3, 4), spans()], r"Row 1 has no soft_rationale_predictions and others have"),
         ([spans((1, 5)), spans()], r"Row 0 has a span \[1, 5\); its text has 4 tokens between white space\."),
-        ([spans((2, 2)), spans()], r"Row 0 has a span \[2, 2\)"),
+        ([spans((3, 2)), spans()], r"Row 0 has a span \[3, 2\)"),
         ([[{"docid": "x", "hard_rationale_predictions": [[0, 1]]}], spans()], r"Row 0 must have spans \{start_token"),
         ([soft("a", 1, 2, 3), soft(1)], r"Row 0 must have numbers as soft_rationale_predictions"),
         ([{"docid": "x"}, spans()], r"Row 0 must have the rationale of one document; it has 0"),
