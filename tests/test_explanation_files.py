@@ -107,6 +107,21 @@ def test_pieces_are_folded_into_the_units_of_a_reading(tmp_path: Path) -> None:
     assert found.scores.tolist() == [1, 6, 8, 16, 32, 64]
 
 
+def test_a_text_that_is_explained_twice_is_so_in_one_way(tmp_path: Path) -> None:
+    """Copies are matched; the same text for another class, or with other scores, is refused."""
+    units = word_units(["good film", "a film"])
+    row = {"text": "a film", "scores": [1, 2], "units": ["a", "film"], "target": "yes", "class_names": ["no", "yes"]}
+    first = row | {"text": "good film", "units": ["good", "film"]}
+    place = tmp_path / "said.jsonl"
+    place.write_text("".join(json.dumps(one) + "\n" for one in (row, first, row)))
+    (found,) = read_explanations(place, units)
+    assert (found.texts, found.scores.tolist()) == (["good film", "a film"], [1, 2, 1, 2])
+    for other in ({"target": "no"}, {"scores": [2, 1]}):
+        place.write_text("".join(json.dumps(one) + "\n" for one in (row, first, row | other)))
+        with pytest.raises(ExplanationError, match=r"explains text 0 \(the first is 0\) again as text 2, and"):
+            read_explanations(place, units)
+
+
 def test_a_table_for_people_has_one_row_per_unit(tmp_path: Path) -> None:
     write_explanations(tmp_path / "said.csv", [explanation(), explanation(method="bare", texts=None, spans=None)])
     table = pd.read_csv(tmp_path / "said.csv")
@@ -207,7 +222,7 @@ def test_spans_of_eraser_are_ones_in_their_texts(tmp_path: Path) -> None:
         ),
         ([soft(1, 2, 3, 4), spans()], r"Row 1 has no soft_rationale_predictions and others have"),
         ([spans((1, 5)), spans()], r"Row 0 has a span \[1, 5\); its text has 4 tokens between white space\."),
-        ([spans((2, 2)), spans()], r"Row 0 has a span \[2, 2\)"),
+        ([spans((3, 2)), spans()], r"Row 0 has a span \[3, 2\)"),
         ([[{"docid": "x", "hard_rationale_predictions": [[0, 1]]}], spans()], r"Row 0 must have spans \{start_token"),
         ([soft("a", 1, 2, 3), soft(1)], r"Row 0 must have numbers as soft_rationale_predictions"),
         ([{"docid": "x"}, spans()], r"Row 0 must have the rationale of one document; it has 0"),

@@ -38,7 +38,7 @@ def test_pairs_are_tokens_with_scores() -> None:
     assert found.scores.tolist() == [1, 2, 3, 4, 1, 2]
     assert (found.targets.tolist(), found.method, found.class_names) == ([0, 1], "lig", ("no", "yes"))
     assert fold(found, word_units(TEXTS)).scores.tolist() == [1, 5, 4, 1, 2]
-    numbers = (torch.tensor([0, 1]), np.array([0, 1]), [np.int64(0), "yes"])
+    numbers: list[Any] = [torch.tensor([0, 1]), np.array([0, 1]), [np.int64(0), "yes"]]
     for targets in numbers:  # such as the decisions of a reading
         assert from_pairs(pairs, targets=targets, class_names=CLASSES, method="lig").targets.tolist() == [0, 1]
     without = from_pairs(pairs, targets=0, class_names=CLASSES, method="lig")

@@ -3,8 +3,10 @@
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from heedful.subjects import Subject
 from tests.commands import Call
@@ -40,3 +42,22 @@ def test_the_function_of_the_page_can_be_asked() -> None:
     found: dict[str, object] = {}
     exec(compile(CODE[1], "your-model.md", "exec"), found)
     assert isinstance(found["finds"], Subject)
+
+
+def test_the_module_of_the_page_has_a_trace() -> None:
+    found: dict[str, Any] = {}
+    exec(compile(CODE[2], "your-model.md", "exec"), found)
+    trace = found["mine"].trace(["a good film"])
+    assert trace.units == ["a", "good", "film"]
+    numbers = torch.tensor([[number for number, _ in found["encode"]("a good film")]])
+    torch.testing.assert_close(trace.logits, found["mine"].model(numbers).detach().double(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_the_estimators_of_the_page_are_fitted_and_explained() -> None:
+    pytest.importorskip("sklearn")
+    found: dict[str, Any] = {}
+    exec(compile(CODE[3], "your-model.md", "exec"), found)
+    assert found["theirs"].class_names == ("bad", "good")
+    assert found["ours"].method == "attention"
+    assert torch.equal(found["ours"].scores, found["trace"].attention_weights)

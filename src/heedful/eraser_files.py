@@ -87,10 +87,10 @@ def _soft(rows: Sequence[Row]) -> bool:
 
 def _rationale(row: Row, place: int) -> Row:
     """The rationale of the one document of a row."""
-    told = row.get("rationales")
-    count = len(told) if isinstance(told, Sequence) and not isinstance(told, str) else 0
-    if count != 1 or not isinstance(told[0], Mapping):
-        raise ExplanationError(f"Row {place} must have the rationale of one document; it has {count}.")
+    given = row.get("rationales")
+    told = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else []
+    if len(told) != 1 or not isinstance(told[0], Mapping):
+        raise ExplanationError(f"Row {place} must have the rationale of one document; it has {len(told)}.")
     found: Row = told[0]
     return found
 
@@ -121,7 +121,7 @@ def _of_spans(rationale: Row, place: int, length: int) -> list[float]:
             raise ExplanationError(
                 f"Row {place} must have spans {{start_token, end_token}}; one is {short(repr(span))}."
             ) from error
-        if not 0 <= start < end <= length:
+        if not 0 <= start <= end <= length:
             raise ExplanationError(
                 f"Row {place} has a span [{start}, {end}); its text has {counted(length, 'token')} between white "
                 "space. Is this the explanation of this text?"

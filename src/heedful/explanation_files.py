@@ -283,7 +283,20 @@ def matched(found: Explanation, units: Units) -> Explanation:
     """Of an explanation that has the texts of a reading in another order, or others too, those of the reading."""
     if found.texts is None or units.texts is None or list(found.texts) == list(units.texts):
         return found
-    place = {text: row for row, text in enumerate(found.texts)}
+    place = {text: row for row, text in reversed(list(enumerate(found.texts)))}
     if not all(text in place for text in units.texts):
         return found  # `fold` says where the two differ
+    if other := [row for row, text in enumerate(found.texts) if not _same(found, place[text], row)]:
+        raise ExplanationError(
+            f"'{found.method}' explains text {place[found.texts[other[0]]]} (the first is 0) again as text {other[0]}, "
+            "and in another way: which is meant is not known. Give one row for each text, or one file for each class."
+        )
     return found.take(torch.tensor([place[text] for text in units.texts]))
+
+
+def _same(found: Explanation, row: int, other: int) -> bool:
+    """Whether two texts have the same class and scores."""
+    if row == other:
+        return True
+    one, two = (found.take(torch.tensor([number])) for number in (row, other))
+    return torch.equal(one.targets, two.targets) and torch.equal(one.scores, two.scores)

@@ -282,7 +282,7 @@ def test_explanations_of_other_units_are_refused() -> None:
         faithfulness(game, own, rationales=[[True, False]])
     for about in ({"seed": -1}, {"resamples": 0}, {"level": 1.5}):
         with pytest.raises(InputError, match="seed must be 0 or more, resamples 1 or more, level between 0 and 1; got"):
-            faithfulness(game, own, **about)  # type: ignore[arg-type]
+            faithfulness(game, own, **about)
     with pytest.raises(InputError, match=r"expected 4, got \[3\]"):
         faithfulness(game, own, rationales=torch.tensor([True, False, True]))
     with pytest.raises(UnknownName, match="way to take units away 'mask'"):

@@ -72,14 +72,14 @@ def moved(reading: Reading, number: int, radius: float) -> Iterator[Reading]:
     if isinstance(reading, ModelReading):
         model = copy.deepcopy(reading.model)
         with torch.no_grad():
-            model.embedding += noise.at(torch.arange(len(model.embedding)), model.embedding)
+            model.embedding.add_(noise.at(torch.arange(len(model.embedding)), model.embedding))
         yield ModelReading.of(model, reading.split)
         return
     pieces = pieces_of(reading)
     assert pieces is not None
     handle = table_of(pieces).register_forward_hook(noise, with_kwargs=True)
     try:
-        yield pieces.subject.read(pieces.units.texts)  # type: ignore[attr-defined]
+        yield pieces.subject.read(pieces.units.texts or ())
     finally:
         handle.remove()
 
@@ -101,7 +101,8 @@ class Noise:
         """By how much the vectors of these tokens move."""
         distinct, place = numbers.cpu().unique(return_inverse=True)
         drawn = torch.stack([self._direction(token, vectors.shape[-1]) for token in distinct.tolist()])
-        return self.radius * vectors.norm(dim=-1, keepdim=True) * drawn[place].to(vectors)
+        sizes: Tensor = vectors.norm(dim=-1, keepdim=True)
+        return self.radius * sizes * drawn[place].to(vectors)
 
     def _direction(self, token: int, size: int) -> Float[Tensor, " features"]:
         if token not in self._drawn:

@@ -38,8 +38,17 @@ def _ranking(name: str, words: str, formula: str, source: str) -> Explainer:
     def scores(request: Request) -> Scored:
         return of_trace(request, name)
 
-    about = {"name": name, "words": words, "formula": formula, "source": source}
-    return Explainer(**about, signed=True, family="trace", needs="a trace", scores=scores, hinders=no_trace)
+    return Explainer(
+        name=name,
+        words=words,
+        formula=formula,
+        source=source,
+        signed=True,
+        family="trace",
+        needs="a trace",
+        scores=scores,
+        hinders=no_trace,
+    )
 
 
 RANKINGS = (

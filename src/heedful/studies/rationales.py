@@ -92,8 +92,8 @@ def spans_of(said: Any, text: str) -> Iterator[tuple[int, int]]:
     for one in _entries(said, text):
         if isinstance(one, str):
             yield from (match.span() for match in re.finditer(rf"(?<!\w){re.escape(one)}(?!\w)", text))
-        else:
-            yield _characters(one, text)
+        elif span := _characters(one, text):
+            yield span
 
 
 def _entries(said: Any, text: str) -> Sequence[Any]:
@@ -110,16 +110,16 @@ def _entries(said: Any, text: str) -> Sequence[Any]:
     raise DataError(f"Marks must be a list of spans [start, end) or of words; got {said!r} for '{text[:30]}'.")
 
 
-def _characters(span: Any, text: str) -> tuple[int, int]:
-    """A span of words between white space, in characters."""
+def _characters(span: Any, text: str) -> tuple[int, int] | None:
+    """A span of words between white space, in characters; None of an empty one, as ERASER's films have."""
     words = [match.span() for match in WORD.finditer(text)]
     try:
         start, end = (int(place) for place in span)
     except (TypeError, ValueError) as error:
         raise DataError(f"A marked span must be [start, end), two numbers of words; got {span!r}.") from error
-    if not 0 <= start < end <= len(words):
+    if not 0 <= start <= end <= len(words):
         raise DataError(
             f"A marked span must lie within the {len(words)} words of its text, the end not counted; got "
             f"[{start}, {end}) for '{text[:30]}'."
         )
-    return words[start][0], words[end - 1][1]
+    return (words[start][0], words[end - 1][1]) if start < end else None
