@@ -51,11 +51,15 @@ def test_another_name_in_host_is_refused(site: Site) -> None:
     assert site.get("/api/v1/runs", host="localhost:1").status == 200
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example"])
+@pytest.mark.parametrize(
+    "origin",
+    ["https://evil.example", "null", "http://127.0.0.1.evil.example", "http://127.0.0.1:1", "http://localhost"],
+)
 def test_pages_of_other_servers_may_not_ask(site: Site, origin: str) -> None:
     told = site.get("/api/v1/runs", origin=origin)
     assert (told.status, told.error) == (403, "Pages of other servers may not ask this one.")
     assert site.get("/api/v1/runs", origin=site.url).status == 200
+    assert site.get("/api/v1/runs", origin="http://localhost:7", host="LOCALHOST:7").status == 200
 
 
 def test_other_kinds_of_body_than_json_are_not_read(site: Site) -> None:

@@ -41,7 +41,11 @@ def test_this_computer_goes_by_its_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "evil.example", "evil.example:8000", "localhost.evil.example", "192.168.0.7", "a[::1]"]
+    "name",
+    [
+        *("", "evil.example", "evil.example:8000", "localhost.evil.example", "192.168.0.7", "a[::1]", "[::1]a", ":80"),
+        *("localhost:80@evil.example", "localhost:x", "localhost:80:80", "[localhost", "evil.example@localhost"),
+    ],
 )
 def test_other_names_are_refused(name: str) -> None:
     assert not Hosts.of("127.0.0.1").allow(name)

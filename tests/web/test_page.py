@@ -13,12 +13,15 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+import heedful
 from heedful.figures.style import ATTENDED, AWAY, TOWARDS
 from heedful.studies.explain import erase_text
 from heedful.web.app import FILES
-from heedful.web.served import ServedRun
+from heedful.web.asking import ServedSubject
+from heedful.web.opening import serve_run
+from heedful.web.served import NOT_HERE, ServedRun
 from tests.browsing import browsing, needs_browser
-from tests.web.conftest import Site
+from tests.web.conftest import WORDS, Site, running, train
 
 AXE = Path(__file__).parents[2] / ".cache" / "axe-core-4.14.0" / "axe.min.js"
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -320,6 +323,64 @@ def test_a_long_text_stays_usable(page: Page) -> None:
     assert time.monotonic() - begun < 20
     page.slide(500)
     page.until(lambda: page.one("#now").text.startswith("500 of 1,950 words"))
+
+
+SENTENCES = "good film here. bad plot, they say! a quiet end"
+
+
+def finds_good(texts: list[str]) -> list[float]:
+    return [0.75 if "good" in text else 0.25 for text in texts]
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A hierarchical model, and a function that can only be asked."""
+    folder = tmp_path_factory.mktemp("others")
+    rows = [f'"{"good" if number % 2 else "bad"} film. plot {number}! the end.",{number % 2}' for number in range(60)]
+    (folder / "sentences.csv").write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    run = train(folder, folder / "sentences.csv", structure="hierarchical", attention="additive")
+    own = heedful.subject(finds_good, class_names=["no", "yes"])
+    function = ServedSubject(name="finds good", title="finds good", words=WORDS, subject=own)
+    with running([serve_run(run, words=WORDS), function]) as found:
+        yield found
+
+
+def test_of_a_hierarchical_model_sentences_are_erased_and_words_shown_within_them(
+    driver: webdriver.Chrome, others: Site
+) -> None:
+    page = Page(driver, others)
+    page.sized(1280)
+    page.open()
+    page.type(SENTENCES)
+    units = [one.get_property("textContent") for one in page.all("button.unit")]
+    assert units == ["good film here.", "bad plot, they say!", "a quiet end"]
+    names = [one.text for one in page.all(".caption b")]
+    assert names == ["attention", "within sentences", "used here", "would push"]
+    told = others.post("explain", text=SENTENCES).json
+    shades = [one.get_attribute("style") for one in page.all(".inner .unit")]
+    assert len(shades) == len(told["words"]) > 6
+    page.word(1).click()
+    page.until(lambda: page.one("#now").text.startswith("1 of 3 sentences erased"))
+    assert page.one("#minimum").text.startswith(("Smallest set that flips: ", "No set flips it"))
+    assert page.complaints() == []
+
+
+def test_of_a_model_that_can_only_be_asked_the_page_says_what_it_does_not_have(
+    driver: webdriver.Chrome, others: Site
+) -> None:
+    page = Page(driver, others)
+    page.open("#model=finds+good&text=a+good+film")
+    assert [one.text for one in page.all(".caption b")] == ["alone"]
+    assert NOT_HERE["attention"] in page.one(".reading").text
+    assert page.one("#other-lead").text == NOT_HERE["adversary"]
+    assert not page.one("#other-find").is_enabled()
+    assert not page.one("#minimum").is_enabled()
+    assert not page.one("#words").is_displayed()
+    assert [one.get_attribute("value") for one in page.all("input[name=ranking]")] == ["alone", "random"]
+    page.word(1).click()
+    page.until(lambda: page.flipped)
+    assert "no 75.0 %" in page.one("#now").text
+    assert page.complaints() == []
 
 
 def colours(page: Page) -> tuple[str, str]:

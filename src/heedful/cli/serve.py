@@ -10,6 +10,7 @@ from heedful.cli.options import StoreRoot, find_run
 from heedful.store import MANIFEST
 
 if TYPE_CHECKING:
+    from heedful.pipeline import Run
     from heedful.web.served import Served
 
 
@@ -37,30 +38,34 @@ def serve(
     from heedful.web.limits import Hosts, is_local
     from heedful.web.serving import address, limits_for, listen, make_server
 
-    limits = limits_for(host, rate)
-    served = [_load(name, store, limits.words) for name in models]
-    server = make_server(served, hosts=Hosts.of(host, tuple(allow_host or ())), limits=limits)
-    taken = listen(host, port)
-    if not is_local(host):
-        print(
-            f"note: everyone who can reach {host} can ask this server, without a password and unencrypted.",
-            file=sys.stderr,
-        )
-    for one in served:
-        print(f"{one.name}: {one.title}" + (f" ({one.notice})" if one.notice else ""))
-    print(f"heedful serves {address(taken)} (Ctrl+C ends it)", flush=True)
-    if open_page:
-        import webbrowser
+    limits, found = limits_for(host, rate), [_find(name, store) for name in models]
+    with listen(host, port) as taken:  # before models are read, which may take a while
+        served = [_ready(one, limits.words) for one in found]
+        server = make_server(served, hosts=Hosts.of(host, tuple(allow_host or ())), limits=limits)
+        if not is_local(host):
+            print(
+                f"note: everyone who can reach {host} can ask this server, without a password and unencrypted.",
+                file=sys.stderr,
+            )
+        for one in served:
+            print(f"{one.name}: {one.title}" + (f" ({one.notice})" if one.notice else ""))
+        print(f"heedful serves {address(taken)} (Ctrl+C ends it)", flush=True)
+        if open_page:
+            import webbrowser
 
-        webbrowser.open(address(taken))
-    server.run(sockets=[taken])
+            webbrowser.open(address(taken))
+        server.run(sockets=[taken])
 
 
-def _load(name: str, store: Path, words: int) -> "Served":
+def _find(name: str, store: Path) -> "Run | Path":
     """A run, or a folder that holds a transformers model and no run."""
-    from heedful.web.opening import serve_run, serve_subject
-
     place = Path(name)
     if (place / "config.json").is_file() and not (place / MANIFEST).is_file():
-        return serve_subject(place, words=words)
-    return serve_run(find_run(name, store), words=words)
+        return place
+    return find_run(name, store)
+
+
+def _ready(found: "Run | Path", words: int) -> "Served":
+    from heedful.web.opening import serve_run, serve_subject
+
+    return serve_subject(found, words=words) if isinstance(found, Path) else serve_run(found, words=words)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, no_type_check
 
-from heedful.web.limits import Buckets, Hosts, Limits, host_of
+from heedful.web.limits import Buckets, Hosts, Limits, authority
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -89,9 +89,7 @@ class Guard:
         if not self.hosts.allow(headers.get(b"host", "")):
             raise Refused(421, "This server does not go by the name in the header Host; see --allow-host.")
         origin = headers.get(b"origin", "")
-        if origin and not self.hosts.allow(origin if origin != "null" else ""):
-            raise Refused(403, "Pages of other servers may not ask this one.")
-        if origin and host_of(origin) != host_of(headers[b"host"]):
+        if origin and authority(origin) != authority(headers[b"host"]):
             raise Refused(403, "Pages of other servers may not ask this one.")
         seconds = self.buckets.take(scope["client"][0] if scope.get("client") else "")
         if seconds:

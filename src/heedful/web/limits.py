@@ -1,6 +1,7 @@
 """What a server allows: how much, how long, how often, and for whom."""
 
 import ipaddress
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -58,11 +59,14 @@ class Hosts:
 
 
 def host_of(header: str) -> str:
-    """The name or address in a `Host` header or an origin, without scheme and port."""
-    name = header.rpartition("://")[2].strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0].rstrip(".")
+    """The name or address in a `Host` header or an origin, without scheme and port; nothing where it is neither."""
+    found = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+?)\.?)(?::\d*)?", authority(header))
+    return (found[1] or found[2]) if found else ""
+
+
+def authority(header: str) -> str:
+    """A `Host` header or an origin without its scheme."""
+    return header.rpartition("://")[2].strip().lower()
 
 
 def is_local(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""From names to a server that runs: models are loaded first, then a port is taken."""
+"""From names to a server that runs."""
 
 import logging
 import socket
