@@ -247,7 +247,7 @@ function map(root, data) {
     for (const k of found.slice(0, 12)) text(at.x(values[k]) + 8, at.y(ys[k]) - 6, short(data.tokens[k]));
     text(LEFT + (width - LEFT - RIGHT) / 2, height - 8, `pushes towards ${towardsWords()}`, 'text-anchor="middle"');
     text(0, 0, "attention score", `text-anchor="middle" transform="translate(13 ${(height - BOTTOM) / 2}) rotate(-90)"`);
-    return `<svg xmlns="${SVG}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12" fill="${ink}"><rect width="100%" height="100%" fill="#fff"/>${parts.join("")}</svg>`;
+    return `\x3csvg xmlns="${SVG}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12" fill="${ink}"><rect width="100%" height="100%" fill="#fff"/>${parts.join("")}</svg>`;
   }
   const sizeOf = () => count > 20000 ? 1.6 : count > 4000 ? 2.2 : 3;
   const towardsWords = () => data.polarity.length > 1 ? data.classes[towards] : data.classes.at(-1);
