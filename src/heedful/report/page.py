@@ -151,7 +151,7 @@ def verdicts_section(verdicts: Sequence[Verdict]) -> Section:
     cells = pd.DataFrame(
         {
             "claim": [verdict.claim for verdict in verdicts],
-            "": [verdict.decision for verdict in verdicts],
+            "verdict": [verdict.decision for verdict in verdicts],
             "states": [verdict.statement for verdict in verdicts],
             "number": [f"{one.estimate.value:.3f}" if one.estimate and one.known else "–" for one in verdicts],
             "95 % interval": [
