@@ -9,7 +9,7 @@ from heedful.claims.answer import answer
 from heedful.figures.erasure import flip_curves
 from heedful.figures.picture import Figure
 from heedful.report.instances import Instances, Trait
-from heedful.report.page import Page, PageTable, Section
+from heedful.report.page import Page, PageTable, Section, verdicts_section
 from heedful.report.strips import shadings_of
 from heedful.report.timeline import timeline
 from heedful.report.vocabulary import Vocabulary
@@ -109,6 +109,7 @@ def made_page(tokens: pd.DataFrame = TOKENS, instances: Instances = INSTANCES) -
                 name="training", title="Over training time",
                 timeline=timeline(MOMENTS, name="moments", title="Move through the training"),
             ),
+            verdicts_section(verdicts),
         ],
         notices=[f"Two rows left out {SCRIPT}."],
         facts={"Data": {"source": SCRIPT, "text_column": None}},

@@ -58,11 +58,12 @@ def many(texts: int, units: int) -> Instances:
 
 def test_of_many_texts_some_are_held_evenly_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instances_module, "MOST_TEXTS", 10)
-    monkeypatch.setattr(instances_module, "MOST_UNITS", 45)
+    monkeypatch.setattr(instances_module, "MOST_BYTES", 1000)
     few = many(100, 2).rows
     assert (few[0], few[-1], len(few)) == (0, 99, 10)
-    assert len(many(100, 5).rows) * 5 <= 45 < (len(many(100, 5).rows) + 1) * 5
-    assert many(3, 5).rows == [0, 1, 2]
+    each = 16 * 9 + 2 * 9  # nine units of a letter and a space
+    assert len(many(100, 9).rows) * each <= 1000 < (len(many(100, 9).rows) + 1) * each
+    assert many(3, 9).rows == [0, 1, 2]
     data = many(100, 2).data()
     assert (len(data["texts"]), data["of"]) == (10, 100)
 

@@ -135,7 +135,7 @@ def test_sections_come_in_their_order(html: str) -> None:
     found = re.findall(r'<(?:section|details class="section[ \w]*") id="(\w[\w-]*)"', html)
     assert found[:2] == ["answer", "opening"]
     assert found[2:6] == ["accuracy", "verdicts", "erasure", "attack"]
-    assert found[-6:] == ["tokens", "training", "advice", "notices", "facts", "terms"]
+    assert found[-7:] == ["tokens", "training", "advice", "all-verdicts", "notices", "facts", "terms"]
     places = [html.index(f'id="{name}"') for name in found]
     assert places == sorted(places)
     assert html.index('class="answer"') < places[0]

@@ -68,6 +68,7 @@ def test_the_terminal_shows_a_page_section_by_section() -> None:
         "data    DP",
         "a|b   82.0",
         "Near.",
+        "Claims: S after Serrano & Smith 2019.",
         "page study/study.html",
     ]
 

@@ -21,7 +21,7 @@ Tables = Mapping[str, pd.DataFrame]
 METADATA: Mapping[str, Mapping[str, None] | None] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": None}
 """The formats of a picture, and what is left out so that equal pictures are equal files."""
 
-WIDE = 10.0  # inches from which a picture is too wide to be shrunk to a narrow screen
+WIDE = 7.0  # inches from which a picture is too wide to be shrunk to a narrow screen
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,11 @@ from torch import Tensor
 from heedful.report.strips import ATTENTION, Example, Shading, make_shaded, words_strip
 from heedful.tracing import WordWeights
 
-MOST_TEXTS, MOST_UNITS = 2_000, 250_000
-"""A page holds at most so many texts, and so many units of them all."""
+MOST_TEXTS, MOST_BYTES = 2_000, 10_000_000
+"""A page holds at most so many texts, and about so many bytes of them all."""
+
+PER_UNIT, PER_LETTER_WITHIN = 16, 3
+"""Bytes that a unit takes beside its letters; and a letter for the words within sentences."""
 
 LONGEST = 20_000  # of one text at most so many units
 
@@ -142,11 +145,16 @@ class Instances:
     @property
     def rows(self) -> list[int]:
         """The texts that a page holds: all, or as many as there is room for, evenly spaced."""
-        lengths = self.lengths.clamp(max=LONGEST).numpy(force=True)
-        most = min(len(lengths), MOST_TEXTS)
-        while most > 1 and lengths[_spread(len(lengths), most)].sum() > MOST_UNITS:
-            most = most * 9 // 10
-        return [int(row) for row in _spread(len(lengths), most)]
+        sizes, most = self._sizes(), min(len(self), MOST_TEXTS)
+        while most > 1 and sizes[_spread(len(self), most)].sum() > MOST_BYTES:
+            most = most * 19 // 20
+        return [int(row) for row in _spread(len(self), most)]
+
+    def _sizes(self) -> np.typing.NDArray[np.int64]:
+        """About how many bytes each text takes on a page."""
+        units = self.lengths.clamp(max=LONGEST).numpy(force=True)
+        letters = np.array([len(text) for text in self.texts], np.int64)
+        return PER_UNIT * units + letters * (1 if self.unit == "words" else 1 + PER_LETTER_WITHIN)
 
     def data(self) -> dict[str, Any]:
         """All that a page needs to draw them; numbers as whole thousandths."""

@@ -155,6 +155,26 @@ def page_view(page: Page) -> View:
     return replace(first, sentences=[*told, *first.sentences, *report], drawing="verdicts", data=verdicts.view.data)
 
 
+def verdicts_section(verdicts: Sequence[Verdict]) -> Section:
+    """All verdicts of a page in one table, to be sorted and saved."""
+    data = pd.DataFrame([verdict.row() for verdict in verdicts])
+    cells = pd.DataFrame(
+        {
+            "claim": [verdict.claim for verdict in verdicts],
+            "verdict": [verdict.decision for verdict in verdicts],
+            "states": [verdict.statement for verdict in verdicts],
+            "number": [f"{one.estimate.value:.3f}" if one.estimate and one.known else "–" for one in verdicts],
+            "95 % interval": [
+                f"[{one.estimate.low:.3f}, {one.estimate.high:.3f}]" if one.estimate and one.known else "–"
+                for one in verdicts
+            ],
+            "yes above": [f"{verdict.threshold:.3g}" for verdict in verdicts],
+        }
+    )
+    table = PageTable(name="verdicts", cells=cells, data=data)
+    return Section(name="all-verdicts", title="All verdicts in a table", tables=[table], on_terminal=False)
+
+
 def payload(page: Page) -> dict[str, Any]:
     """The page as plain data: answer, verdicts, tables by name, sections that refer to them, texts, facts, places."""
     value: dict[str, Any] = plain(

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heedful.claims import Decision, Verdict
+from heedful.claims import SOURCES, Decision, Verdict
 from heedful.claims.answer import Answer, Question
 from heedful.notebook import counted
 from heedful.report.page import Page, Section
@@ -44,6 +44,8 @@ def print_page(page: Page, console: Console | None = None, *, everything: bool =
         for section in page.sections:
             if section.on_terminal and (everything or not section.judged):
                 _print_section(screen, section)
+        if codes := _codes(page):
+            screen.print(Text(f"\n{codes}", "dim"))
         screen.print()
     else:
         screen.print(Text(_rest(page), "dim"))
@@ -87,6 +89,14 @@ def _rest(page: Page) -> str:
     verdicts, notices = len(list(page.verdicts())), len(page.notices)
     noted = f" and {counted(notices, 'note')}" if notices else ""
     return f"{counted(verdicts, 'verdict')}{noted} with tables and texts: in the report, or here with --all."
+
+
+def _codes(page: Page) -> str:
+    """What the short names of claims and the word unit mean."""
+    names = [verdict.claim for _, verdict in page.verdicts()]
+    known = [f"{begin} {said}" for begin, said in SOURCES.items() if any(name.startswith(begin) for name in names)]
+    unit = f" A unit is what has the weights: here one of the {page.unit}." if page.unit else ""
+    return f"Claims: {', '.join(known)}.{unit}" if known else ""
 
 
 def _print_section(screen: Console, section: Section) -> None:

@@ -139,9 +139,9 @@ _LEGEND = (
 _FRAGMENT = """\
 <figure class="timeline" id="{name}">
 <figcaption>{title}</figcaption>
-<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{title}"
+<div class="wide moving"><svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{title}"
  style="width:100%;max-width:{width:g}px;font:11px sans-serif">
-<g>{axes}</g><g class="points">{points}</g></svg>
+<g>{axes}</g><g class="points">{points}</g></svg></div>
 <div>{legend}</div>
 <div style="display:flex;gap:.6em;align-items:center;max-width:{width:g}px">
 <button type="button" aria-label="play the training">▶</button>

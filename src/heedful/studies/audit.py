@@ -27,7 +27,7 @@ from heedful.probes.recording import SCORES as MOMENTS
 from heedful.report.exports import save_tables
 from heedful.report.html import render_html, write_html
 from heedful.report.instances import Instances
-from heedful.report.page import Page, PageTable, Section, page_view, payload
+from heedful.report.page import Page, PageTable, Section, page_view, payload, verdicts_section
 from heedful.report.strips import telling_instances
 from heedful.report.timeline import timeline
 from heedful.report.vocabulary import Vocabulary, towards
@@ -455,6 +455,7 @@ def _compose(
             _strongest(strongest_tokens(tables["tokens"], corpus.class_names)),
             *_over_time(tables, naming),
             advice.section(),
+            verdicts_section([*examined.verdicts, *advice.verdicts]),
         ],
         notices=[*audited.notices(corpus), *left_out_classes(corpus), *copies_said(trace)],
         numbers={**audited.metrics, "majority_accuracy": guessing}

@@ -12,7 +12,7 @@ from heedful.figures.picture import Figure
 from heedful.figures.words import attention_against_effect
 from heedful.notebook import counted
 from heedful.pipeline import environment
-from heedful.report.page import Page, PageTable, Section
+from heedful.report.page import Page, PageTable, Section, verdicts_section
 from heedful.studies.foreign_found import NO_READOUT, Parts
 from heedful.studies.foreign_texts import key_of, opening, texts_of, texts_section
 from heedful.studies.wording import accuracy_words, class_naming, strongest_tokens
@@ -57,6 +57,7 @@ def compose(parts: Parts, report: Path) -> Page:
             parts.compared.section(),
             texts_section(parts, texts),
             parts.compared.whole_section(),
+            verdicts_section(parts.verdicts),
             _left_out(parts),
         ],
         notices=asked.notices,

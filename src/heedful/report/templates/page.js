@@ -149,14 +149,19 @@ function map(root, data) {
     el("input", { type: "checkbox", checked: true, onchange: (event) => { event.target.checked ? shown.add(place) : shown.delete(place); paint(); } }),
     dot(group), `${group.name} (${data.group.filter((one) => one === place).length.toLocaleString("en")})`));
   const whole = button("whole map", () => { frame = null; paint(); }, { hidden: true });
+  const closer = button("closer", () => {  // around the token that is looked at, or the middle
+    const { x0, x1, y0, y1 } = spread, x = at >= 0 ? xs()[at] : (x0 + x1) / 2, y = at >= 0 ? ys[at] : (y0 + y1) / 2;
+    frame = { x: [x - (x1 - x0) / 4, x + (x1 - x0) / 4], y: [y - (y1 - y0) / 4, y + (y1 - y0) / 4] };
+    paint();
+  });
   root.replaceChildren(
-    el("div", { class: "controls" }, search, choose, el("div", { class: "chips" }, ...chips), whole,
+    el("div", { class: "controls" }, search, choose, el("div", { class: "chips" }, ...chips), closer, whole,
       button("CSV", () => save(`${nameOf}-tokens.csv`, "text/csv", csv([["token", "group", "count", "attention", ...names()],
         ...data.tokens.map((token, k) => [token, data.groups[data.group[k]].name, data.count[k], data.attention[k] / 1000, ...data.polarity.map((one) => one[k] / 1000)])])), { "aria-label": "save the tokens as CSV" })),
     list, el("div", { class: "map" }, canvas, tip), told,
     el("div", { class: "saving" }, button("SVG", () => save(`${nameOf}-map.svg`, "image/svg+xml", svgOf()), { "aria-label": "save the map as SVG" }),
       button("PNG", () => bitmap(svgOf(), spread, (blob) => save(`${nameOf}-map.png`, "image/png", blob)), { "aria-label": "save the map as PNG" })),
-    el("p", { class: "numbers" }, `${count === data.of ? `All ${counted(count, noun)}` : `The ${counted(count, noun)} that occur most, of ${data.of.toLocaleString("en")}`}; across: what a token pushes${data.polarity.length > 1 ? " towards the chosen class" : ` towards ${data.classes.at(-1)}`} (polarity score), up: the attention it gets (attention score). Drag a rectangle to look closer.`));
+    el("p", { class: "numbers" }, `${count === data.of ? `All ${counted(count, noun)}` : `The ${counted(count, noun)} that occur most, of ${data.of.toLocaleString("en")}`}; across: what a token pushes${data.polarity.length > 1 ? " towards the chosen class" : ` towards ${data.classes.at(-1)}`} (polarity score), up: the attention it gets (attention score). Point at a token or tap it; drag a rectangle by mouse to look closer.`));
 
   function dot({ colour, turn }) {  // as its points are: a square, a triangle, a diamond
     const one = el("span", { class: `dot turn${turn % 3}` });
@@ -242,7 +247,7 @@ function map(root, data) {
     for (const k of found.slice(0, 12)) text(at.x(values[k]) + 8, at.y(ys[k]) - 6, short(data.tokens[k]));
     text(LEFT + (width - LEFT - RIGHT) / 2, height - 8, `pushes towards ${towardsWords()}`, 'text-anchor="middle"');
     text(0, 0, "attention score", `text-anchor="middle" transform="translate(13 ${(height - BOTTOM) / 2}) rotate(-90)"`);
-    return `<svg xmlns="${SVG}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12" fill="${ink}"><rect width="100%" height="100%" fill="#fff"/>${parts.join("")}</svg>`;
+    return `\x3csvg xmlns="${SVG}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12" fill="${ink}"><rect width="100%" height="100%" fill="#fff"/>${parts.join("")}</svg>`;
   }
   const sizeOf = () => count > 20000 ? 1.6 : count > 4000 ? 2.2 : 3;
   const towardsWords = () => data.polarity.length > 1 ? data.classes[towards] : data.classes.at(-1);
