@@ -6,6 +6,7 @@
     <store>/.vectors/<key>.safetensors  word vectors that runs began with (`heedful.text.vectors`)
     <store>/.contextual/<key>.npy       what a frozen transformer makes of a split (`heedful.models.frozen`)
     <store>/.inputs/<digest>-….parquet  texts of a run read again with words left out (`heedful.studies.serrano2019`)
+    <store>/.zoo/<key>/                 a training of the zoo (`heedful.zoo.results`)
     <store>/.work/<key>/                what is being made, and the checkpoint of an unfinished run
     <store>/.work/<key>.lock            held while a process makes it
     <store>/.failed/<digest>.json       why a run failed, until it succeeds
@@ -63,6 +64,7 @@ INPUTS = Kind(what="Erased inputs", folder=".inputs", ending=".parquet", of_run=
 RECORDING = Kind(what="Recording", folder=".recordings", of_run=True)
 """Not made since results version 6: what is recorded is part of a run."""
 
+ZOO = Kind(what="Training", folder=".zoo")
 FAILURE = Kind(what="Failure", folder=".failed", ending=".json")
 BESIDE_RUNS = (CORPUS, VECTORS, CONTEXTUAL, INPUTS, RECORDING)
 Make = Callable[[Path], None]
@@ -219,7 +221,7 @@ class Store:
         runs, work = self.index(), self.root / ".work"
         busy = {path.stem for path in work.glob("*.lock") if files.is_locked(path)}
         idle = [path for path in sorted(work.glob("*")) if path.stem not in busy]
-        folders = [self.root, *(self.root / kind.folder for kind in BESIDE_RUNS)]
+        folders = [self.root, *(self.root / kind.folder for kind in (*BESIDE_RUNS, ZOO))]
         halves = [path for folder in folders for path in folder.glob(".*.????????.*") if not files.is_last_copy(path)]
         halves += [path for run in runs.values() for path in run.rglob(".*.????????.part")]
         return [

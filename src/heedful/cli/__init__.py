@@ -17,6 +17,7 @@ from heedful.cli.report import report
 from heedful.cli.runs import runs_app
 from heedful.cli.serve import serve
 from heedful.cli.sweep import calibrate, reproduce, sweep
+from heedful.cli.zoo import zoo_app
 from heedful.errors import HeedfulError, reason
 from heedful.version import __version__
 
@@ -35,6 +36,7 @@ for command in (
 app.add_typer(data_app, name="data")
 app.add_typer(explainers_app, name="explainers")
 app.add_typer(runs_app, name="runs")
+app.add_typer(zoo_app, name="zoo")
 
 UNREAD = 141
 """The exit code where nobody reads the output any more: 128 and the number of the signal of a closed pipe."""

@@ -22,8 +22,6 @@ class Member:
     """What is known of it."""
     helps: str
     """When to use it, and when not."""
-    tasks: tuple[str, ...]
-    """The tasks of the zoo on which it is tried."""
     make: Callable[..., nn.Module]
     """The layer, by its sizes."""
     differs: str = ""
@@ -32,4 +30,4 @@ class Member:
     def card(self) -> dict[str, object]:
         """All but the layer, as plain values."""
         said = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "make"}
-        return {**said, "symbols": dict(self.symbols), "tasks": list(self.tasks)}
+        return {**said, "symbols": dict(self.symbols)}

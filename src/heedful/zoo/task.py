@@ -4,8 +4,10 @@ Examples are drawn, never stored: the same generator gives the same ones. Target
 is asked.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -122,7 +124,13 @@ class Task:
     judge: Judge = field(default_factory=lambda: judge)
     chance: float | None = None
     """What guessing reaches of `best`."""
-    needs_data: bool = False
+    files: tuple[str, ...] = ()
+    """What it reads from the data folder; most tasks read nothing."""
+
+    def missing(self) -> str:
+        """The first of its files that is not in the data folder; empty where all are."""
+        folder = os.environ.get("HEEDFUL_DATA")
+        return next((name for name in self.files if not folder or not (Path(folder) / name).is_file()), "")
 
     def entrant(self, name: str) -> Entrant:
         known = {one.name: one for one in self.entrants}

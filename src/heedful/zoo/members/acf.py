@@ -60,7 +60,6 @@ ACF = Member(
     known="Components count only through the weights of their items: what is learned of them is learned through α. c₁ "
     "and c₂ change no weight.",
     helps="Histories in which few items, and of these few parts, say what a user likes.",
-    tasks=("preferences",),
     make=CollaborativeFiltering,
     differs="The survey prints a for b in the normaliser of β.",
 )

@@ -25,7 +25,6 @@ BAHDANAU = Member(
     "and key may differ in size.",
     helps="A decoder that has to find one part of its input at each step. W and U cost more than a dot product; Uh can "
     "be computed once per source.",
-    tasks=("reverse", "shift", "dates"),
     make=make_bahdanau,
     differs="The survey prints c_tj for e_tj and h_i for h_j; W[s; h] there is W s + U h here, one matrix cut in two.",
 )

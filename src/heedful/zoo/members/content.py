@@ -21,6 +21,5 @@ CONTENT = Member(
     known="Scores lie between −β and β: with β = 1 the largest weight over n keys is at most e² / (e² + n − 1).",
     helps="Looking up what is like the query, whatever its length. Needs a sharpness of about 10 to point at one key "
     "of many.",
-    tasks=("matching",),
     make=make_content,
 )

@@ -97,7 +97,6 @@ D_ATTN = Member(
     known="A gate judges each word by itself and its neighbours; its weights do not compete, so none, one or all words "
     "may be open.",
     helps="Finding the words that matter when their number is not known.",
-    tasks=("aspects",),
     make=DualAttention,
     differs="The survey's global equation is only the convolution after the gate; the gate itself has the whole "
     "document as its window.",

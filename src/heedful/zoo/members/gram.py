@@ -46,6 +46,5 @@ GRAM = Member(
     known="Rare codes borrow from their ancestors, frequent ones keep to themselves. The weights belong to a code, not "
     "to a visit.",
     helps="Many rare categories in a tree that means something for the task; a shuffled tree must not help.",
-    tasks=("visits",),
     make=Gram,
 )

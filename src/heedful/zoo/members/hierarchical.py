@@ -58,6 +58,5 @@ HIERARCHICAL = Member(
     known="The weight of a word in the document is α_i α_it. Pooling into an affine readout, it has a trace, and "
     "whatever heedful asks of a trace can be asked of its sentences.",
     helps="Long documents with sentences: few decisions on each level, and a picture that is read from the top.",
-    tasks=("planted-sentence",),
     make=Hierarchical,
 )

@@ -33,7 +33,6 @@ LOCATION_SENSITIVE = Member(
     known="Content alone cannot tell two equal sounds apart; with the last place known it need only look a little "
     "further. A content-based model that learned absolute places fails on longer inputs.",
     helps="Inputs read in order, with repetitions, or longer than those of training.",
-    tasks=("copy",),
     make=make_hybrid,
 )
 LOCATION_BASED = Member(
@@ -45,6 +44,5 @@ LOCATION_BASED = Member(
     original="Synthesis of handwriting",
     known="The state does not ask: where to look next follows from the last place and from what stands around it.",
     helps="Reading in order. It cannot jump because of something that the decoder knows.",
-    tasks=("copy",),
     make=make_location_based,
 )

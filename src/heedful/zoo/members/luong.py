@@ -105,7 +105,6 @@ LUONG_DOT = Member(
     known="No parameters at all: encoder and decoder must learn a common space. Of the global scores it did best in "
     "the paper's table 4.",
     helps="States of one size and short inputs. The larger the states, the sharper the softmax: see scaled dot.",
-    tasks=("reverse", "shift", "dates"),
     make=make_dot,
     differs="The survey prints a comma in h_tᵀ, h̄_s.",
 )
@@ -118,7 +117,6 @@ LUONG_GENERAL = Member(
     original=ORIGINAL,
     known="One matrix between the two spaces; the best score with local attention in the paper's table 4.",
     helps="Query and keys of different sizes, or of different kinds. One matrix product more than a dot product.",
-    tasks=("reverse", "shift", "dates"),
     make=make_general,
 )
 LUONG_CONCAT = Member(
@@ -130,7 +128,6 @@ LUONG_CONCAT = Member(
     original=ORIGINAL,
     known="The additive score asked by the state of the same step. The paper's own runs of it did not do well.",
     helps="Where a dot product cannot say what belongs together; see additive attention.",
-    tasks=("reverse", "shift"),
     make=make_concat,
 )
 LUONG_LOCATION = Member(
@@ -143,7 +140,6 @@ LUONG_LOCATION = Member(
     known="Asks where, never what: the source does not enter the scores, only which places exist. Places beyond those "
     "seen in training have rows that were never learned.",
     helps="A fixed arrangement, such as a shift by one. Not where the right place depends on the content.",
-    tasks=("shift", "matching"),
     make=make_location,
 )
 LUONG_LOCAL_M = Member(
@@ -156,7 +152,6 @@ LUONG_LOCAL_M = Member(
     known="A window that moves on by one place a step. The cost of a step does not grow with the source.",
     helps="Source and target in nearly one order. Where they are not (a reversal), the right place is outside of the "
     "window and no training helps.",
-    tasks=("shift", "reverse"),
     make=make_local_m,
 )
 LUONG_LOCAL_P = Member(
@@ -171,7 +166,6 @@ LUONG_LOCAL_P = Member(
     known="The centre is learned through the Gaussian only; the weights need not sum to one. The window's edge moves "
     "by whole places, and gives no gradient.",
     helps="Reordering that the state can foresee. Long sources, where looking everywhere costs too much.",
-    tasks=("shift", "reverse"),
     make=make_local_p,
     differs="Places count from 0. As printed the product with the Gaussian is not normalised again.",
 )

@@ -48,6 +48,5 @@ MEMORY = Member(
     known="One hop finds what is like the question. What is only found by way of another fact needs a second hop: the "
     "first brings a name, the second asks with it.",
     helps="Questions over a set of facts, where the answer takes as many steps as there are hops.",
-    tasks=("one-fact", "two-facts", "three-facts"),
     make=Memory,
 )

@@ -71,7 +71,6 @@ NESTED = Member(
     known="Words that no vocabulary holds are written letter by letter, from the letters of the word they come from. "
     "The choice of that word is hard and gives no gradient.",
     helps="Rewriting texts with misspellings and rare names. Copying needs to know the last place: see `width`.",
-    tasks=("correction",),
     make=Nested,
     differs="The survey leaves exp out of the normaliser, by which weights could be negative. A filter over the "
     "weights of the step before, as in location-sensitive attention, is added where a width is given.",

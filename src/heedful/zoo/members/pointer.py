@@ -20,7 +20,6 @@ POINTER = Member(
     known="The weights are the output: the set of answers is as large as the input, whatever was seen in training. The "
     "score is Bahdanau's; only what is done with it differs.",
     helps="Answers that are places in the input: sorting, choosing, copying of words that no vocabulary holds.",
-    tasks=("sort", "hull"),
     make=make_pointer,
     differs="The survey dates it 2017.",
 )

@@ -68,7 +68,6 @@ SELF_ATTENTION = Member(
     known="All places look at all places at once, in one product. Without positions it does not know any order: "
     "permuting the sequence permutes the result. 1/√d keeps the scores of random vectors at variance one.",
     helps="Relations between any two places of a sequence. Time and memory grow with the square of the length.",
-    tasks=("matching",),
     make=make_self_attention,
 )
 MULTI_HEAD = Member(
@@ -81,7 +80,6 @@ MULTI_HEAD = Member(
     known="Heads of a size d/h cost together what one of size d does. One softmax mixes what it reads; two heads keep "
     "two answers apart.",
     helps="Where a place has to read several others at once and must not confuse them.",
-    tasks=("two-matches",),
     make=MultiHead,
     differs="The survey leaves V and the projections out. No biases, as printed in the paper.",
 )

@@ -63,13 +63,13 @@ BASELINE = Entrant(
     bars={"exact": (0.0, 0.5)},
 )
 REACHED: Bars = {"exact": (0.9, 1.0), "pointed": (0.9, 1.0)}
-MISSED: Bars = {"exact": (0.0, 0.5)}
+MISSED: Bars = {"exact": (0.0, 0.6), "pointed": (0.0, 0.3)}
 
 REVERSE = Task(
     name="reverse",
     title="Reversing symbols",
-    words=f"{SHORTEST} to {LONGEST} letters, to be written from the last to the first. The right place of a step is the "
-    "letter that is written.",
+    words=f"{SHORTEST} to {LONGEST} letters, to be written from the last to the first. The right place of a step is "
+    "the letter that is written.",
     draw=drawn("reverse"),
     entrants=(
         entrant("bahdanau", REACHED, when="before", size=HIDDEN),
@@ -81,15 +81,15 @@ REVERSE = Task(
         BASELINE,
     ),
     show=show,
-    steps=2000,
-    quick_steps=600,
+    steps=600,
+    quick_steps=300,
     rate=3e-3,
 )
 SHIFT = Task(
     name="shift",
     title="Shifting symbols by one",
-    words=f"{SHORTEST} to {LONGEST} letters, to be written from the second on. The right place of a step is one further "
-    "than the step.",
+    words=f"{SHORTEST} to {LONGEST} letters, to be written from the second on. The right place of a step is one "
+    "further than the step.",
     draw=drawn("shift"),
     entrants=(
         entrant("bahdanau", REACHED, when="before", size=HIDDEN),
@@ -102,7 +102,7 @@ SHIFT = Task(
         BASELINE,
     ),
     show=show,
-    steps=2000,
-    quick_steps=600,
+    steps=600,
+    quick_steps=300,
     rate=3e-3,
 )

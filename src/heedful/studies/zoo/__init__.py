@@ -1,0 +1,1 @@
+"""The zoo of attention mechanisms: trainings of its tasks, side by side."""

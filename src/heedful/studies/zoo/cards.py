@@ -1,0 +1,107 @@
+"""The cards of members and tasks, as plain values, as lines for the terminal and as a part of docs/zoo.md."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from heedful.errors import UnknownName
+from heedful.store import Store
+from heedful.studies.zoo.trying import SEEDS, reached, results
+from heedful.zoo.member import Member
+from heedful.zoo.members import MEMBERS
+from heedful.zoo.task import Task
+from heedful.zoo.tasks import TASKS, tasks_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    content: dict[str, Any]
+    lines: list[str]
+
+
+def card(name: str, store: Store, *, seeds: int = SEEDS, quick: bool = False) -> Card:
+    """Of a member or a task, with what is kept of its trainings."""
+    if name in MEMBERS:
+        member = MEMBERS[name]
+        tasks = tasks_of(name)
+        figures = of_member(name, reached(results(tasks, store, seeds=seeds, quick=quick)))
+        return Card(
+            content={**member.card(), "tasks": [task.name for task in tasks], "figures": figures.to_dict("records")},
+            lines=[*member_lines(member), *figure_lines(figures)],
+        )
+    if name not in TASKS:
+        raise UnknownName("member or task of the zoo", name, [*MEMBERS, *TASKS])
+    task = TASKS[name]
+    figures = reached(results([task], store, seeds=seeds, quick=quick))
+    return Card(
+        content={**task_content(task), "figures": figures.to_dict("records")},
+        lines=[*task_lines(task), *figure_lines(figures)],
+    )
+
+
+def of_member(name: str, figures: pd.DataFrame) -> pd.DataFrame:
+    """The rows of entrants that are this member, controls too."""
+    own = [(task.name, one.name) for task in TASKS.values() for one in task.entrants if one.member == name]
+    return figures[[pair in own for pair in zip(figures["task"], figures["entrant"], strict=True)]]
+
+
+def member_lines(member: Member) -> list[str]:
+    lines = [f"{member.title} ({member.name})", "", *(f"  {line}" for line in member.formula.split("\n")), ""]
+    lines += [f"  {symbol:12} {meaning}" for symbol, meaning in member.symbols.items()]
+    lines += ["", f"source    {member.source}", f"was for   {member.original}", f"known     {member.known}"]
+    lines += [f"helps     {member.helps}", *([f"differs   {member.differs}"] if member.differs else [])]
+    return [*lines, f"tasks     {', '.join(task.name for task in tasks_of(member.name))}"]
+
+
+def task_content(task: Task) -> dict[str, Any]:
+    return {
+        "name": task.name,
+        "title": task.title,
+        "words": task.words,
+        "steps": task.steps,
+        "quick_steps": task.quick_steps,
+        "batch": task.batch,
+        "tests": list(task.tests),
+        "entrants": [
+            {"name": one.name, "role": one.role, "member": one.member, "words": one.words, "bars": dict(one.bars)}
+            for one in task.entrants
+        ],
+    }
+
+
+def task_lines(task: Task) -> list[str]:
+    lines = [f"{task.title} ({task.name})", "", task.words, "", f"steps     {task.steps} of {task.batch} examples"]
+    entrants = [f"{one.role:9} {one.name}{f': {one.words}' if one.words else ''}" for one in task.entrants]
+    return [*lines, *entrants]
+
+
+def figure_lines(figures: pd.DataFrame) -> Iterator[str]:
+    yield ""
+    if figures.empty:
+        yield "Nothing of it has been trained in this store: `heedful zoo train`."
+    for _, row in figures.iterrows():
+        yield f"{row['task']:14} {row['entrant']:20} {row['split']:6} {row['figure']:14} {between(row)}"
+
+
+def between(row: "pd.Series[Any]") -> str:
+    """A mean with its interval, and whether it is what was asked."""
+    value = f"{row['value']:.3f}" + (f" [{row['low']:.3f}, {row['high']:.3f}]" if row["seeds"] > 1 else "")
+    return value if row["reached"] is None else f"{value} {'✓' if row['reached'] else '✗'} ({bar_words(row)})"
+
+
+def bar_words(row: "pd.Series[Any]") -> str:
+    return f"at least {row['least']:g}" if row["least"] > 0 else f"at most {row['most']:g}"
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as words: figures beside each other, a row for each entrant and test split."""
+    if "figure" not in table:
+        return table.assign(milliseconds=table["milliseconds"].map("{:.1f}".format))
+    cells = table.assign(cell=[between(row) for _, row in table.iterrows()])
+    names: Sequence[str] = list(dict.fromkeys(table["figure"]))
+    wide = cells.pivot_table(
+        index=["task", "entrant", "role", "split"], columns="figure", values="cell", aggfunc="first", sort=False
+    )
+    return wide.reindex(columns=names).fillna("").reset_index()

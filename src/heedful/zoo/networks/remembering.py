@@ -1,0 +1,52 @@
+"""A question to a list of facts, answered with one word."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.attention.reading import Read
+from heedful.zoo.members.memory import Memory
+from heedful.zoo.task import Examples, Looks, Network, Outcome
+
+SLOTS = 3
+"""Words of a fact: who, does what, what."""
+
+
+class Remembering(Network):
+    """Facts are sums of the vectors of their words, one table for each slot, and of how long ago they were.
+
+    hops: of the memory; 0 is a GRU over the facts instead, whose last state meets the question.
+    aged: whether facts say how long ago they were.
+    """
+
+    def __init__(self, words: int, facts: int, size: int, *, hops: int, aged: bool = True) -> None:
+        super().__init__()
+        self.found, self.read, self.asked = (nn.Embedding(SLOTS * words, size) for _ in range(3))
+        for table in (self.found, self.read, self.asked):
+            nn.init.normal_(table.weight, std=0.3)
+        self.register_buffer("slots", words * torch.arange(SLOTS), persistent=False)
+        self.ages = nn.Parameter(0.1 * torch.randn(2, facts, size)) if aged else None
+        self.memory = Memory(size, hops) if hops else None
+        self.reader = None if hops else nn.GRU(size, size, batch_first=True)
+        self.mix = None if hops else nn.Linear(2 * size, size)
+        self.say = nn.Linear(size, words)
+
+    def forward(self, examples: Examples, *, forced: bool = False, without: Looks | None = None) -> Outcome:
+        """Inputs: facts [examples facts 3], the last one last, and question [examples 2]."""
+        del forced  # all is answered at once
+        facts = examples.inputs["facts"] + self.slots
+        keys, values = (self._aged(table(facts).sum(-2), use) for use, table in enumerate((self.found, self.read)))
+        question = self.asked(examples.inputs["question"] + self.slots[:2]).sum(-2)
+        if self.memory is None:
+            assert self.reader is not None
+            assert self.mix is not None
+            _, end = self.reader(keys)
+            mixed = self.mix(torch.cat([end[0], question], -1)).relu()
+            return Outcome(logits=self.say(mixed).unsqueeze(1))
+        mask = ~torch.stack([*without.values()]).any(0)[:, 0] if without else None
+        read: Read = self.memory(question, keys, values, mask=mask)
+        looks = {f"hop {hop + 1}": one.weights.unsqueeze(1) for hop, one in enumerate(read.within)}
+        return Outcome(logits=self.say(read.context).unsqueeze(1), weights=looks)
+
+    def _aged(self, facts: Float[Tensor, "examples facts size"], use: int) -> Float[Tensor, "examples facts size"]:
+        return facts if self.ages is None else facts + self.ages[use, : facts.shape[1]].flip(0)
