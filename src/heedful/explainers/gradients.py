@@ -257,8 +257,8 @@ def integrated_gradients(request: Request, *, steps: int | None = None, baseline
 
 
 def of_steps(lengths: Lengths, *, steps: int | None = None, **_: object) -> Lengths:
-    """A text is read once for each step, and at both ends; where its sum is missed, more often."""
-    return torch.full_like(lengths, 2 + (STEPS if steps is None else steps))
+    """A text is read once for each step and at both ends; without a number of steps some texts again, with more."""
+    return torch.full_like(lengths, steps + 2 if steps is not None else STEPS + 2 + 2 * STEPS + 2)
 
 
 def _integrated(request: Request, steps: int, baseline: str | None, most: int) -> Scored:
