@@ -3,7 +3,8 @@
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import pytest
 
@@ -11,6 +12,7 @@ from heedful.web.app import FILES
 from heedful.web.guard import HEADERS
 from heedful.web.limits import Limits
 from heedful.web.served import ServedRun
+from heedful.web.work import Check
 from tests.web.conftest import WORDS, Site, running
 
 MARKUP = "<script>alert(1)</script> <img src=x onerror=alert(1)> good"
@@ -176,26 +178,47 @@ def test_nothing_that_is_sent_is_a_fault_of_the_server(site: Site, path: str) ->
         assert told.status == 200 or told.error
 
 
-@pytest.fixture
-def busy(models: list[ServedRun]) -> Iterator[Site]:
-    with running(list(models), Limits(rate=1e5)) as site:
-        yield site
+class Counting(ServedRun):
+    """Counts the parts of its erasures that are begun."""
+
+    parts: ClassVar[list[int]] = []
+
+    def erase(
+        self, text: str, positions: Sequence[int], rankings: Sequence[str], seed: int, check: Check
+    ) -> dict[str, Any]:
+        def counted() -> None:
+            check()
+            self.parts.append(len(text))
+            time.sleep(0.02)
+
+        return super().erase(text, positions, rankings, seed, counted)
 
 
-def test_clients_that_hang_up_leave_no_work_behind(busy: Site) -> None:
-    body = json.dumps({"text": "good bad " * 5_000}).encode()
-    head = "POST /api/v1/erase HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    head += f"Content-Length: {len(body)}\r\n\r\n"
-    talks = [socket.create_connection(("127.0.0.1", busy.port)) for _ in range(50)]
-    for talk in talks:
-        talk.sendall(head.encode() + body)
-    for talk in talks:
-        talk.close()
-    until = time.monotonic() + 30
-    while busy.guard.under_way and time.monotonic() < until:
-        time.sleep(0.05)
-    assert busy.guard.under_way == 0
-    assert busy.post("explain", text="good").status == 200
+def test_clients_that_hang_up_leave_no_work_behind(models: list[ServedRun]) -> None:
+    model = Counting(**{name: getattr(models[0], name) for name in ServedRun.__dataclass_fields__})
+    with running([model], Limits(rate=1e5)) as site:
+        text = "good bad " * 900
+        assert site.post("erase", text=text).status == 200
+        whole = len(model.parts)
+        body = json.dumps({"text": text}).encode()
+        head = "POST /api/v1/erase HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
+        talks = [socket.create_connection(("127.0.0.1", site.port)) for _ in range(50)]
+        for talk in talks:
+            talk.sendall(head.encode() + body)
+        until = time.monotonic() + 30
+        while len(model.parts) == whole and time.monotonic() < until:
+            time.sleep(0.005)
+        for talk in talks:
+            talk.close()
+        while site.guard.under_way and time.monotonic() < until:
+            time.sleep(0.01)
+        assert site.guard.under_way == 0
+        time.sleep(0.1)  # what runs ends at its next check
+        begun = len(model.parts)
+        time.sleep(0.3)
+        assert len(model.parts) == begun < whole + 4 * whole  # two run; sixteen waited, the others were sent away
+        assert site.post("explain", text="good").status == 200
 
 
 def test_a_fault_is_a_sentence_without_a_traceback(models: list[ServedRun], capfd: pytest.CaptureFixture[str]) -> None:
