@@ -17,6 +17,7 @@ import heedful
 from heedful.claims import Verdicts, judge
 from heedful.models.classifier import Classifier
 from heedful.notebook import AMBER, GREEN, PURPLE, Grid, Strip, View, counted, listed, short
+from heedful.studies.audit import Audit
 from heedful.text.corpus import Corpus, build_corpus
 from heedful.text.tokenize import Tokenizer
 from heedful.traces import Trace
@@ -322,3 +323,23 @@ def test_names_are_short_and_in_one_line() -> None:
 def test_no_notice_is_no_list(tiny: Corpus) -> None:
     assert "notice" not in replace(tiny, notices=())._repr_html_()
     assert "notice" not in repr(replace(tiny, notices=()))
+
+
+def test_an_audit_shows_its_answer_in_a_notebook_and_as_html_its_report(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("audit"))
+    texts = [f"{word} {EVIL} {number}" for number in range(12) for word in ("good", "bad")]
+    corpus = heedful.load_corpus((texts, ["<b>yes", "<i>no"] * 12))
+    settings = heedful.RunSettings().change({"model.embedding_size": 4, "training.epochs": 1})
+    audit = heedful.audit(corpus, settings=settings, advice=False)
+    assert isinstance(audit, Audit)
+    element = audit._repr_html_()
+    assert escape(audit.answer.headline) in element
+    assert escape(str(audit.report)) in element
+    assert tags_of(element) <= {"div", "strong", "table", "tr", "th", "td", "small"}
+    assert audit.to_html() == audit.report.read_text(encoding="utf-8")
+    assert len(audit.to_frame()) == len(audit.verdicts)
+    assert "Not shown" in shown(audit)
+    assert audit.plot().has_data()
+    pyplot.close("all")
