@@ -31,12 +31,13 @@ TOKENS = pd.DataFrame(
 
 TEXTS = ("A good 😀 film", "the bad the", f"{SCRIPT} good", "the the")
 SPANS = [[[0, 1], [2, 6], [7, 8], [9, 13]], [[0, 3], [4, 7], [8, 11]], [[0, 25], [26, 30]], [[0, 3], [4, 7]]]
+LABELS = torch.tensor([1, 0, 0, 0])
 TRACE = Trace.from_arrays(
     offsets=[0, 4, 7, 9, 11],
     attention_weights=[0.125, 0.5, 0.25, 0.125, 0.25, 0.5, 0.25, 0.75, 0.25, 0.5, 0.5],
     polarity_scores=[[0, z] for z in (0.0, 4.0, -1.0, 1.0, 0.0, -4.0, 0.0, 2.0, 1.0, -1.0, 1.0)],
     bias=[0, 0],
-    labels=[1, 0, 0, 0],
+    labels=LABELS,
     class_names=list(CLASSES),
 )
 INSTANCES = Instances(
@@ -50,7 +51,7 @@ INSTANCES = Instances(
     labels=TRACE.labels,
     class_names=CLASSES,
     traits=[
-        Trait(name="wrongly decided", words="the decision is not the label", where=TRACE.predictions != TRACE.labels),
+        Trait(name="wrongly decided", words="the decision is not the label", where=TRACE.predictions != LABELS),
         Trait(name=f"one {SCRIPT}", words="one is enough", where=torch.tensor([True, True, False, False])),
     ],
     needed={"attention": [1, 1, 2, None], "gradient": [1, 1, 2, None]},

@@ -198,9 +198,10 @@ def _runs(runs: Sequence[Run]) -> Section:
 def _means(means: pd.DataFrame) -> PageTable:
     rows = means[means["metric"] == "test_accuracy"]
     settings = [name for name in rows if "." in str(name)]
+    numbers = zip(*(rows[name].tolist() for name in ("mean", "low", "high", "seeds")), strict=True)
     accuracy = [
-        f"{per_cent(row.mean)}" + (f" [{per_cent(row.low)}, {per_cent(row.high)}]" if row.seeds > 1 else "")
-        for row in rows[["mean", "low", "high", "seeds"]].itertuples(index=False)
+        per_cent(mean) + (f" [{per_cent(low)}, {per_cent(high)}]" if seeds > 1 else "")
+        for mean, low, high, seeds in numbers
     ]
     cells = rows[settings].fillna("–").astype(str).assign(**{"test accuracy": accuracy, "seeds": rows["seeds"]})
     return PageTable(name="means", title="Means over seeds", cells=cells, data=means)
