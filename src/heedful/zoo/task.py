@@ -96,6 +96,8 @@ class Words:
 
     rows: Mapping[str, Sequence[str]]
     columns: Mapping[str, Sequence[str]]
+    cells: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    """What stands in the cells, where columns differ from row to row."""
     title: str = ""
 
 
