@@ -63,7 +63,7 @@ class Documents(Network):
 
     @torch.no_grad()
     def parts(self, examples: Examples) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Of two levels: scores of sentences, what the readout makes of each, its bias, and which sentences there are."""
+        """Of two levels: scores of sentences, what the readout makes of each, its bias, and which there are."""
         assert self.levels is not None
         tokens = examples.inputs["words"]
         read = self.read(self.embed(tokens), tokens != PAD, None)

@@ -1,6 +1,7 @@
 """Sentences with misspelt words, dropped articles and names that no vocabulary holds (nested attention)."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from zlib import crc32
@@ -10,21 +11,19 @@ import torch
 from heedful.zoo.networks.correcting import UNKNOWN, Correcting
 from heedful.zoo.task import Entrant, Examples, Figures, Outcome, Task, Words, pointed, share
 
-NOUNS = ["garden", "house", "river", "window", "teacher", "doctor", "farmer", "market", "bridge", "forest", "kitchen", "letter", "picture", "village", "station", "basket", "candle", "ladder", "pocket", "blanket"]  # fmt: skip
-VERBS = [
-    "found",
-    "painted",
-    "carried",
-    "followed",
-    "watched",
-    "cleaned",
-    "visited",
-    "remembered",
-    "ordered",
-    "repaired",
-]
-ADJECTIVES = ["yellow", "broken", "narrow", "silent", "heavy", "golden", "ancient", "gentle", "wooden", "bright"]
-PLACES = ["near", "behind", "under", "beside"]
+NOUNS = (
+    "garden", "house", "river", "window", "teacher", "doctor", "farmer", "market", "bridge", "forest", "kitchen",
+    "letter", "picture", "village", "station", "basket", "candle", "ladder", "pocket", "blanket",
+)  # fmt: skip
+VERBS = (
+    "found", "painted", "carried", "followed", "watched", "cleaned", "visited", "remembered", "ordered", "repaired",
+)  # fmt: skip
+ADJECTIVES = (
+    "yellow", "broken", "narrow", "silent", "heavy", "golden", "ancient", "gentle", "wooden", "bright",
+)  # fmt: skip
+PLACES = (
+    "near", "behind", "under", "beside",
+)  # fmt: skip
 KNOWN = ("?", "∎", "the", *NOUNS, *VERBS, *ADJECTIVES, *PLACES)
 """The first stands for unknown words (`UNKNOWN`), the second ends a sentence."""
 END = 1
@@ -68,7 +67,7 @@ def _noun(by: random.Random, held_out: bool) -> list[Written]:
     return [article, *adjective, _word(by, NOUNS, held_out)]
 
 
-def _word(by: random.Random, of: list[str], held_out: bool) -> Written:
+def _word(by: random.Random, of: Sequence[str], held_out: bool) -> Written:
     word = by.choice(of)
     if by.random() < 0.75:
         return Written(word=word, source=word, kind=PLAIN)

@@ -62,7 +62,7 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     )
 
 
-BUILD = partial(Documents, WORDS, SIZE, 2)
+BUILD = partial(Documents, WORDS, classes=2)
 
 PLANTED_SENTENCE = Task(
     name="planted-sentence",
@@ -73,20 +73,20 @@ PLANTED_SENTENCE = Task(
     entrants=(
         Entrant(
             name="hierarchical",
-            make=partial(BUILD, pool="hierarchical"),
+            make=partial(BUILD, SIZE, pool="hierarchical"),
             member="hierarchical",
             bars={"right": (0.95, 1.0), "pointed sentence": (0.9, 1.0), "pointed word": (0.9, 1.0)},
         ),
         Entrant(
             name="one level",
-            make=partial(BUILD, pool="flat", context=48),
+            make=partial(BUILD, SIZE, pool="flat", context=48),
             role="control",
             words="attention over all words at once: that cue and word stand in one sentence is lost",
             bars={"right": (0.0, 0.8)},
         ),
         Entrant(
             name="no attention",
-            make=partial(BUILD, pool="mean"),
+            make=partial(BUILD, 41, pool="mean"),
             role="baseline",
             words="the mean of all words",
             bars={"right": (0.0, 0.8)},

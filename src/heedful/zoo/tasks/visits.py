@@ -90,14 +90,14 @@ def visits(count: int, generator: torch.Generator) -> tuple[Int[Tensor, "visits 
 
 
 @cache
-def training() -> tuple[Int[Tensor, "visits codes"], Int[Tensor, " visits"], Int[Tensor, " codes"]]:
+def training() -> tuple[Int[Tensor, "visits codes"], Int[Tensor, " visits"], Int[Tensor, " all_codes"]]:
     """The visits that are learned from, and how often each code is among the two that count."""
     codes, after = visits(VISITS, torch.Generator().manual_seed(7))
     return codes, after, codes[:, :2].flatten().bincount(minlength=len(ontology().kind))
 
 
 def draw(split: str, count: int, generator: torch.Generator) -> Examples:
-    """Of the training split visits are drawn; of others they are made. Right is the category among a code's ancestors."""
+    """Visits to learn from are drawn, others are made. Right is the category among the ancestors of a code."""
     codes, after, seen = training()
     if split == "train":
         rows = torch.randint(len(codes), (count,), generator=generator)
@@ -162,6 +162,7 @@ VISITS_TASK = Task(
             make=partial(with_tree, shuffled=False),
             member="gram",
             words="codes are mixtures of their ancestors",
+            bars={"right": (0.8, 1.0), "right rare": (0.75, 1.0)},
         ),
         Entrant(
             name="shuffled tree",
@@ -169,15 +170,22 @@ VISITS_TASK = Task(
             role="control",
             member="gram",
             words="the ancestors of another code",
+            bars={"right rare": (0.0, 0.7)},
         ),
-        Entrant(name="no ontology", make=without_tree, role="baseline", words="a vector for each code"),
+        Entrant(
+            name="no ontology",
+            make=without_tree,
+            role="baseline",
+            words="a vector for each code",
+            bars={"right rare": (0.0, 0.7)},
+        ),
     ),
     show=show,
     judge=judge_visits,
-    steps=1500,
-    quick_steps=800,
+    steps=400,
+    quick_steps=200,
     batch=128,
     rate=3e-3,
-    size=2000,
+    size=4000,
     files=(FILE,),
 )
