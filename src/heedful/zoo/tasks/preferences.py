@@ -36,7 +36,7 @@ def draw(_split: str, count: int, generator: torch.Generator) -> Examples:
     styles = torch.randint(STYLES, (count, HISTORY), generator=generator)
     place = torch.randint(HISTORY, (count,), generator=generator)
     shows = torch.arange(HISTORY) == place.unsqueeze(1)
-    fits = (order.unsqueeze(-1) == ITEM_STYLES) & (has.unsqueeze(1) == shows.unsqueeze(-1))
+    fits = (styles.unsqueeze(-1) == ITEM_STYLES) & (has.unsqueeze(1) == shows.unsqueeze(-1))
     history = (fits * torch.rand(count, HISTORY, ITEMS, generator=generator)).argmax(-1)
     parts = ITEM_PARTS[history]
     components = LOOKS[parts] + NOISE * torch.randn(count, HISTORY, PARTS, FEATURES, generator=generator)
