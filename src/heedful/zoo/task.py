@@ -19,8 +19,8 @@ from heedful.errors import UnknownName
 
 Figures = dict[str, float]
 """Numbers of a network on some examples, by name."""
-Looks = Mapping[str, Bool[Tensor, "examples steps keys"]]
-"""By the name of a look, for each step a mark on places."""
+Looks = Mapping[str, Bool[Tensor, "examples _ _"]]
+"""By the name of a look, for each of its steps a mark on places."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +51,8 @@ class Outcome:
     """What a network made of examples."""
 
     logits: Float[Tensor, "examples steps classes"]
-    weights: Mapping[str, Float[Tensor, "examples steps keys"]] = field(default_factory=dict)
-    """Of every look; none in networks without attention."""
+    weights: Mapping[str, Float[Tensor, "examples _ _"]] = field(default_factory=dict)
+    """Of every look, a row for each of its steps; none in networks without attention."""
 
     @property
     def answers(self) -> Int[Tensor, "examples steps"]:
@@ -96,6 +96,8 @@ class Words:
 
     rows: Mapping[str, Sequence[str]]
     columns: Mapping[str, Sequence[str]]
+    cells: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    """What stands in the cells, where columns differ from row to row."""
     title: str = ""
 
 

@@ -58,13 +58,16 @@ class DualAttention(nn.Module):
         words: Float[Tensor, "documents words features"],
         *,
         mask: Bool[Tensor, "documents words"] | None = None,
+        open_gates: bool = False,
     ) -> Read:
+        """open_gates: what is pooled are the words themselves, as in the same network without attention."""
         if mask is None:
             mask = torch.ones(words.shape[:2], dtype=torch.bool, device=words.device)
         words = words.masked_fill(~mask.unsqueeze(-1), 0.0)
         near, far = self.local(words, mask), self.wide(words, mask)
-        pooled = [_largest(near.context, self.local_filters, mask)]
-        pooled += [_largest(far.context, one, mask) for one in self.filters]
+        kept, seen = (words, words) if open_gates else (near.context, far.context)
+        pooled = [_largest(kept, self.local_filters, mask)]
+        pooled += [_largest(seen, one, mask) for one in self.filters]
         return Read(context=torch.cat(pooled, -1), weights=near.weights, scores=near.scores, within=(near, far))
 
 

@@ -15,6 +15,10 @@ SLOTS = 3
 class Remembering(Network):
     """Facts are sums of the vectors of their words, one table for each slot, and of how long ago they were.
 
+    The answer is made of what the last hop read, and of nothing else. With the question and earlier hops in it, as
+    Sukhbaatar et al. have it, the network learns to read all facts first and to take away the wrong ones: the answers
+    are right, and the last look lies everywhere but on the right fact.
+
     hops: of the memory; 0 is a GRU over the facts instead, whose last state meets the question.
     aged: whether facts say how long ago they were.
     """
@@ -46,7 +50,7 @@ class Remembering(Network):
         mask = ~torch.stack([*without.values()]).any(0)[:, 0] if without else None
         read: Read = self.memory(question, keys, values, mask=mask)
         looks = {f"hop {hop + 1}": one.weights.unsqueeze(1) for hop, one in enumerate(read.within)}
-        return Outcome(logits=self.say(read.context).unsqueeze(1), weights=looks)
+        return Outcome(logits=self.say(read.within[-1].context).unsqueeze(1), weights=looks)
 
     def _aged(self, facts: Float[Tensor, "examples facts size"], use: int) -> Float[Tensor, "examples facts size"]:
         return facts if self.ages is None else facts + self.ages[use, : facts.shape[1]].flip(0)

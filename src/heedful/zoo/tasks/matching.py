@@ -73,7 +73,7 @@ def look_location(size: int) -> Any:
     return make_location(size, size, PLACES)
 
 
-ONE = partial(Matching, [SIGNS, PAYLOADS], SIZE, places=PLACES)
+ONE = partial(Matching, [SIGNS, PAYLOADS], places=PLACES)
 TWO = partial(Matching, [SIGNS, SIGNS, PAYLOADS], SIZE, places=PLACES, questions=2)
 
 MATCHING = Task(
@@ -85,19 +85,19 @@ MATCHING = Task(
     entrants=(
         Entrant(
             name="self-attention",
-            make=partial(ONE, look=make_self_attention),
+            make=partial(ONE, SIZE, look=make_self_attention),
             member="self-attention",
             bars={"right": (0.95, 1.0), "pointed": (0.95, 1.0)},
         ),
         Entrant(
             name="content",
-            make=partial(ONE, look=look_content),
+            make=partial(ONE, SIZE, look=look_content),
             member="content",
             words="likeness of the tokens themselves, with a sharpness of 10",
         ),
         Entrant(
             name="luong-location",
-            make=partial(ONE, look=look_location),
+            make=partial(ONE, 48, look=look_location),
             member="luong-location",
             role="control",
             words="asks where, not what: the place of the other token cannot be known",
@@ -105,7 +105,7 @@ MATCHING = Task(
         ),
         Entrant(
             name="no attention",
-            make=partial(ONE, look=None),
+            make=partial(ONE, SIZE, look=None),
             role="baseline",
             words="a GRU in both directions",
             bars={"right": (0.0, 0.4)},
