@@ -5,7 +5,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -103,7 +103,7 @@ def timed(action: Callable[[], object], rounds: int) -> float:
     return min(times)
 
 
-def ours(trace: Trace) -> dict[str, pd.DataFrame]:
+def ours(trace: Trace) -> Mapping[str, pd.DataFrame]:
     """Four rankings and the exact minimum; given a fresh trace, as it keeps what it has once computed."""
     return {by: first_flips(trace, by) for by in FOUR} | {"minimum": minimum_flips(trace)}
 
