@@ -1,5 +1,6 @@
 """What a page holds for its script to draw: tokens and texts as numbers, and how many of how many."""
 
+import io
 import json
 
 import numpy as np
@@ -128,4 +129,4 @@ def test_a_table_holds_the_numbers_behind_it() -> None:
         '<script type="application/json" class="csv">'
     )
     content = json.loads(page[begin : page.index("</script>", begin)])
-    assert pd.read_csv(pd.io.common.StringIO(content))["share"].tolist()[:2] == [0.095, 0.1]
+    assert pd.read_csv(io.StringIO(content))["share"].tolist()[:2] == [0.095, 0.1]

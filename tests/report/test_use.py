@@ -6,6 +6,7 @@ import json
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,9 @@ class Report:
         """Where the way to it is free of what sticks to the top."""
         self.run("arguments[0].scrollIntoView({block: 'center'})", self.one(selector))
         self.one(selector).click()
+
+    def more_saved(self, than: int) -> bool:
+        return bool(self.run("return window.saved.length") > than)
 
     def complaints(self) -> Any:
         return self.driver.execute("getLog", {"type": "browser"})["value"]
@@ -314,7 +318,7 @@ def test_every_figure_is_saved_as_svg_and_png(report: Report) -> None:
     for what in ("figure curves", "figure moments", "map"):
         count = report.run("return window.saved.length")
         report.click(f"button[aria-label='save the {what} as PNG']")
-        report.until(lambda count=count: report.run("return window.saved.length") > count)
+        report.until(partial(report.more_saved, count))
         name, content = report.saved()
         assert (name[-4:], content) == (".png", "137 80 78 71 13 10 26 10")
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -203,7 +204,8 @@ def _means(means: pd.DataFrame) -> PageTable:
         per_cent(mean) + (f" [{per_cent(low)}, {per_cent(high)}]" if seeds > 1 else "")
         for mean, low, high, seeds in numbers
     ]
-    cells = rows[settings].fillna("–").astype(str).assign(**{"test accuracy": accuracy, "seeds": rows["seeds"]})
+    cells = rows[settings].fillna("–").astype(str).reset_index(drop=True)
+    cells["test accuracy"], cells["seeds"] = accuracy, rows["seeds"].tolist()
     return PageTable(name="means", title="Means over seeds", cells=cells, data=means)
 
 
@@ -214,14 +216,14 @@ def _erasure(done: Sequence[Examined]) -> PageTable:
     return PageTable(name="erasure", cells=cells, data=data)
 
 
-def _erased(examined: Examination) -> dict[str, float]:
-    rows = examined.erased.resting.set_index("ranking")
-    attended = rows.loc["attention"]
+def _erased(examined: Examination) -> dict[str, Any]:
+    rows = {row["ranking"]: row for row in examined.erased.resting.to_dict("records")}
+    attended = rows["attention"]
     return {
-        "median erased": float(attended["median_fraction"]),
-        "minimum": float(rows.loc[MINIMUM, "median_fraction"]),
-        "is minimal": float(attended["attained"]),
-        "lead gone": float(attended["lead_taken"]),
+        "median erased": attended["median_fraction"],
+        "minimum": rows[MINIMUM]["median_fraction"],
+        "is minimal": attended["attained"],
+        "lead gone": attended["lead_taken"],
     }
 
 
