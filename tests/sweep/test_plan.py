@@ -82,7 +82,7 @@ def test_changes_alter_the_base_only(tmp_path: Path) -> None:
         ({"grid": {"model.encoder": "lstm"}}, "a list of values; 'model.encoder' has 'lstm'."),
         ({"grid": {"model.encoder": []}}, "a list of values; 'model.encoder' has []."),
         ({"grid": {"model.scale": [1]}}, "There is no setting 'model.scale'; did you mean 'model.score_scale'?"),
-        ({"seeds": 0}, "Seeds are a number of 1 or more, or a list of numbers, not 0."),
+        ({"seeds": 0}, "Seeds are a number from 1 to 100,000, or a list of numbers, not 0."),
         ({"seeds": "many"}, "'seeds' of"),
         ({"runs": {"model.encoder": "lstm"}}, "'runs' of"),
         ({"runs": ["model.encoder"]}, "written as [[runs]]."),

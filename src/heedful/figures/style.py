@@ -148,7 +148,7 @@ def sized(name: str, count: int) -> str:
 
 def brief(name: str, most: int = 24) -> str:
     """A name short enough for a picture or a table, without signs that cannot be drawn."""
-    name = "".join(sign if sign.isprintable() else " " for sign in name).strip() or "?"
+    name = "".join(sign if sign.isprintable() else " " for sign in name).strip()
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
