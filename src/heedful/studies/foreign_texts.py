@@ -12,7 +12,8 @@ from heedful.report.instances import Instances, Trait
 from heedful.report.page import Section
 from heedful.report.strips import ATTENTION, Example, Shading
 from heedful.studies.foreign_found import Parts
-from heedful.studies.telling import MISLEADS, ONE, RIGHT, WRONG, many_words, resting_of
+from heedful.studies.measures import MINIMUM
+from heedful.studies.telling import MISLEADS, ONE, RIGHT, WRONG, many_words, needed_along, resting_of
 
 SHOWN = 5
 """Texts that are worth reading first."""
@@ -46,6 +47,7 @@ def texts_of(parts: Parts) -> Instances:
         probability=few.reading.probabilities.amax(1),
         labels=few.labels,
         class_names=few.model.class_names,
+        needed=_needed(parts),
         mark="" if marks is None else PROVEN if few.trace is not None else FOUND,
     )
     return whole.with_traits(list(_traits(parts, whole)))
@@ -60,6 +62,15 @@ def _marks(parts: Parts) -> Bool[Tensor, " units"] | None:
         return None
     marks, _ = minimum_sets(parts.few.trace)
     return marks & resting_of(parts.few.trace, marks)[segments]
+
+
+def _needed(parts: Parts) -> dict[str, list[int | None]]:
+    """How many words go along each explanation until the decision flips, where they were taken away."""
+    if parts.removed is None:
+        return {}
+    flips = parts.removed.tables["flips"]
+    names = [str(name) for name in flips["ranking"].unique() if name not in {MINIMUM, "random"}]
+    return {name.replace("_", " "): needed_along(flips, name, len(parts.few.texts.texts)) for name in names}
 
 
 def _shadings(parts: Parts) -> Iterator[Shading]:

@@ -56,7 +56,7 @@ def instances_of(
         labels=trace.labels,
         class_names=trace.class_names,
         traits=list(_traits(trace, examined, unit)),
-        needed={name: _needed(examined.erased.tables["flips"], name, len(trace)) for name in GUIDES},
+        needed={name: needed_along(examined.erased.tables["flips"], name, len(trace)) for name in GUIDES},
         unit=unit,
     )
     return replace(whole, within=words_within(model, split, whole.rows)) if model.hierarchical else whole
@@ -90,7 +90,7 @@ def _traits(trace: Trace, examined: Examination, unit: str) -> Iterator[Trait]:
     yield Trait(name=ELSEWHERE, words="attention far from its own keeps the output within .05", where=where)
 
 
-def _needed(flips: pd.DataFrame, ranking: str, texts: int) -> list[int | None]:
+def needed_along(flips: pd.DataFrame, ranking: str, texts: int) -> list[int | None]:
     """By instance how many units a ranking erases until the decision flips; None where it never does."""
     erased = flips[flips["ranking"] == ranking].set_index("instance")["erased"].reindex(range(texts))
     return [None if pd.isna(count) else int(count) for count in erased]

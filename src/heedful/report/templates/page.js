@@ -354,10 +354,10 @@ function instances(root, data) {
     const said = one.traits.map((place) => traits[place].name).join(" · ");
     const parts = strips.map((shading, place) => strip(shading.name, one, one.gaps, one.numbers[place], shading, place === 0 || shading.signed ? one.marks : []));
     if (one.within) parts.splice(1, 0, strip("within sentences", one, one.within.gaps, one.within.numbers, { note: "weight within its sentence {:.3f}" }, [], one.within.shades));
-    detail.replaceChildren(el("p", { class: "head" }, el("span", {}, `text ${one.row}`), el("span", {}, `predicted ${classes[one.predicted]} (${(100 * one.sure).toFixed(1)} %)`), one.label === null ? null : el("span", {}, `label ${classes[one.label]}`),
+    detail.replaceChildren(...[el("p", { class: "head" }, el("span", {}, `text ${one.row}`), el("span", {}, `predicted ${classes[one.predicted]} (${(100 * one.sure).toFixed(1)} %)`), one.label === null ? null : el("span", {}, `label ${classes[one.label]}`),
       one.cut ? el("span", {}, `${one.cut.toLocaleString("en")} more ${data.unit} are not shown`) : null, said ? el("span", {}, said) : null), ...parts,
       one.needed.some((count) => count !== null) ? el("p", { class: "numbers" }, `The decision flips when so many ${data.unit} are erased: ${data.rankings.map((name, place) => `by ${name} ${one.needed[place] ?? "never"}`).join(", ")}.`) : null,
-      !data.mark ? null : one.marks.length ? el("p", { class: "numbers" }, `Framed: ${one.marks.length.toLocaleString("en")} of ${(one.gaps.length / 2).toLocaleString("en")} ${data.unit}, ${data.mark}.`) : el("p", { class: "numbers" }, "Nothing flips this decision but erasing everything, if even that."));
+      !data.mark ? null : one.marks.length ? el("p", { class: "numbers" }, `Framed: ${one.marks.length.toLocaleString("en")} of ${(one.gaps.length / 2).toLocaleString("en")} ${data.unit}, ${data.mark}.`) : el("p", { class: "numbers" }, "Nothing flips this decision but erasing everything, if even that.")].filter((part) => part !== null));
   }
   function strip(name, one, gaps, numbers, { note, signed }, marks, shades = null) {
     const signs = one.letters ??= [...one.text], framed = new Set(marks), body = el("div", { class: "text", tabindex: "0", role: "group", "aria-label": `${name}: go through the words by the arrow keys` });
