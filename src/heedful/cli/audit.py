@@ -78,8 +78,8 @@ def audit(
     """
     if model is not None:
         limits = {"texts": texts, "truncate": truncate, "threads": threads} | ({"most": most} if most else {})
-        done = _audit_model(settings, model, store, out, limits, by=by, metrics=metrics, how=how)
-        show_page(done.page, as_json, everything=everything)
+        page = _audit_model(settings, model, store, out, limits, by=by, metrics=metrics, how=how).page
+        show_page(page, as_json, everything=everything)
         return
     from heedful.cli.progress import AuditProgress
     from heedful.pipeline import read_corpus

@@ -48,7 +48,7 @@ class Translating(Network):
         self.cell = nn.GRUCell(given, hidden)
         self.mix = nn.Linear(hidden + (0 if look is None else self.key_size), hidden)
         self.say = nn.Linear(hidden, symbols if written is None else written)
-        self._asks = set() if look is None else set(inspect.signature(self.look.forward).parameters)
+        self._asks = set() if self.look is None else set(inspect.signature(self.look.forward).parameters)
 
     def forward(self, examples: Examples, *, forced: bool = False, without: Looks | None = None) -> Outcome:
         """Inputs: source [examples places], zeros where it has ended."""

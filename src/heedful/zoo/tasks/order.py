@@ -50,8 +50,8 @@ def entrant(
     def look(query: int, key: int) -> Any:
         return MEMBERS[name].make(query, key, **sizes)
 
-    made: Any = partial(Translating, len(SYMBOLS), EMBEDDING, HIDDEN, look=look, when=when)
-    given: Any = {"role": role}
+    given: Any = {"role": role, "when": when}
+    made = partial(Translating, len(SYMBOLS), EMBEDDING, HIDDEN, look=look, when=given.pop("when"))
     return Entrant(name=name, make=made, member=name, words=words, bars=bars, **given)
 
 

@@ -64,7 +64,9 @@ def drawn(most: int) -> Draw:
         if most == 3:
             chain.append(where[rows, MOVES + KIND + thing])
         place = PLACE + reached[rows, last]
-        asked = [  # kind of question, of what, answer, facts from the first that is needed to the last
+        asked: list[
+            tuple[Any, Any, Any, Any]
+        ] = [  # kind of question, of what, answer, facts from the first that is needed to the last
             (WHERE, PERSON + person, place, chain[:1]),
             (WHO, BOX + box, PERSON + person, chain[1:2]),
             (WHERE, BOX + box, place, chain[1::-1]),

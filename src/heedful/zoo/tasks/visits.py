@@ -58,8 +58,8 @@ def ontology() -> Ontology:
     above = {node: place for place, node in enumerate(dict.fromkeys(node for _, path, _ in rows for node in path))}
     depth = 1 + max(len(path) for _, path, _ in rows)
     ancestors = torch.full((len(rows), depth), -1)
-    for number, (_, path, _) in enumerate(rows):
-        line_up = [number, *(len(rows) + above[node] for node in reversed(path))]
+    for number, (_, nodes, _) in enumerate(rows):
+        line_up = [number, *(len(rows) + above[node] for node in reversed(nodes))]
         ancestors[number, : len(line_up)] = torch.tensor(line_up)
     return Ontology(
         names=[*(code for code, _, _ in rows), *(name for _, name in above)],
