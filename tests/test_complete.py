@@ -20,6 +20,7 @@ from heedful.studies.foreign import WORDS
 from heedful.studies.one_attention import PICTURE
 from heedful.studies.study import STUDIES, find_study
 from heedful.zoo.members import MEMBERS
+from heedful.zoo.tasks import TASKS
 
 REGISTRIES: Mapping[str, Collection[str]] = {
     "ranking": RANKINGS,
@@ -30,6 +31,7 @@ REGISTRIES: Mapping[str, Collection[str]] = {
     "normaliser": NORMALISERS,
     "weighing": WEIGHINGS,
     "mechanism": MEMBERS,
+    "task": TASKS,
     "claim": CLAIMS,
     "study": STUDIES,
     "figure": [
