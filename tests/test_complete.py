@@ -21,6 +21,7 @@ from heedful.studies.foreign_page import WORDS
 from heedful.studies.one_attention import PICTURE
 from heedful.studies.study import STUDIES, find_study
 from heedful.zoo.members import MEMBERS
+from heedful.zoo.tasks import TASKS
 
 REGISTRIES: Mapping[str, Collection[str]] = {
     "ranking": RANKINGS,
@@ -31,6 +32,7 @@ REGISTRIES: Mapping[str, Collection[str]] = {
     "normaliser": NORMALISERS,
     "weighing": WEIGHINGS,
     "mechanism": MEMBERS,
+    "task": TASKS,
     "claim": CLAIMS,
     "study": STUDIES,
     "figure": [

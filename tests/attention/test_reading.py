@@ -78,7 +78,7 @@ def test_several_queries_of_scores_with_parameters() -> None:
     for score in (
         General(4, 2),
         Location(4, 9),
-        TanhDot(4, 2, 3, width=3),
+        TanhDot(4, 2, 3, filters=2, width=3),
         Additive(2, 5, query_size=4, filters=2, width=5),
     ):
         together = attend(score.double(), queries, keys.unsqueeze(1), previous=previous)

@@ -90,13 +90,22 @@ def additive(
 def tanh_dot(
     query: Float[Tensor, "... query_features"],
     keys: Float[Tensor, "... keys features"],
+    *,
     query_weight: Float[Tensor, "size query_features"],
     query_bias: Float[Tensor, " size"],
     key_weight: Float[Tensor, "size features"],
     key_bias: Float[Tensor, " size"],
+    around: Float[Tensor, "... keys filters"] | None = None,
+    around_weight: Float[Tensor, "size filters"] | None = None,
 ) -> Float[Tensor, "... keys"]:
-    """e_j = tanh(W q + b)ᵀ tanh(U k_j + c): φ₁(d)ᵀφ₂(h) of Ji et al. 2017, section 3.1.2."""
-    return dot(F.linear(query, query_weight, query_bias).tanh(), F.linear(keys, key_weight, key_bias).tanh())
+    """e_j = tanh(W q + b)ᵀ tanh(U k_j + c): φ₁(d)ᵀφ₂(h) of Ji et al. 2017, section 3.1.2.
+
+    With what stood around each place (`located`) tanh(U k_j + L f_j + c), as in `additive`.
+    """
+    inner = F.linear(keys, key_weight, key_bias)
+    if around is not None and around_weight is not None:
+        inner = inner + F.linear(around, around_weight)
+    return dot(F.linear(query, query_weight, query_bias).tanh(), inner.tanh())
 
 
 class Score(nn.Module):
@@ -194,21 +203,28 @@ class Additive(Score):
 
 
 class TanhDot(Score):
-    """`tanh_dot` with its parameters; with filters over the weights of the step before, their sum is added."""
+    """`tanh_dot` with its parameters, with or without filters over the weights of the step before."""
 
-    def __init__(self, query_size: int, key_size: int, size: int, *, width: int = 0) -> None:
+    def __init__(self, query_size: int, key_size: int, size: int, *, filters: int = 0, width: int = 0) -> None:
         super().__init__()
         self.query_weight, self.query_bias = drawn(size, query_size), nn.Parameter(torch.zeros(size))
         self.key_weight, self.key_bias = drawn(size, key_size), nn.Parameter(torch.zeros(size))
-        self.filters = drawn(1, width) if width else None
+        self.filters = drawn(filters, width) if filters else None
+        self.around_weight = drawn(size, filters) if filters else None
 
     def forward(self, query: Tensor | None, keys: Tensor, previous: Tensor | None = None) -> Tensor:
         assert query is not None, "this score needs a query"
-        scores = tanh_dot(query, keys, self.query_weight, self.query_bias, self.key_weight, self.key_bias)
-        if self.filters is None:
-            return scores
-        assert previous is not None, "this score needs the weights of the step before"
-        return scores + located(previous, self.filters)[..., 0]
+        assert self.filters is None or previous is not None, "this score needs the weights of the step before"
+        return tanh_dot(
+            query,
+            keys,
+            query_weight=self.query_weight,
+            query_bias=self.query_bias,
+            key_weight=self.key_weight,
+            key_bias=self.key_bias,
+            around=None if self.filters is None or previous is None else located(previous, self.filters),
+            around_weight=self.around_weight,
+        )
 
 
 def drawn(*shape: int) -> nn.Parameter:

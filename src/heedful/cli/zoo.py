@@ -78,6 +78,25 @@ def train_zoo(
     _print({"reached": reached(found), "costs": costs(found)}, as_json)
 
 
+@zoo_app.command("compare")
+def compare_zoo(
+    store: StoreRoot = Path("runs"),
+    quick: Quick = False,
+    seeds: Seeds = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where tables, pictures and a page of them go.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What is in the store, side by side: where attention points, what erasing does, parameters, steps and time."""
+    from heedful.studies.zoo.comparing import compare
+
+    found = compare(Store(store), seeds=_seeds(seeds, quick), quick=quick, draw=out is not None)
+    if out is not None:
+        found.save(out)
+    _print(found.tables(), as_json)
+
+
 def _seeds(given: int | None, quick: bool) -> int:
     from heedful.studies.zoo.trying import SEEDS
 

@@ -59,6 +59,18 @@ class Outcome:
         return self.logits.argmax(-1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pooled:
+    """Of a network whose last look pools into an affine readout: logits = b + Σ α z (`heedful.traces`)."""
+
+    scores: Float[Tensor, "examples keys"]
+    """−∞ where nothing may be read."""
+    polarity: Float[Tensor, "examples keys classes"]
+    bias: Float[Tensor, " classes"]
+    what: str
+    """What is pooled, in the singular."""
+
+
 class Network(nn.Module):
     """Reads examples and answers."""
 
@@ -66,6 +78,11 @@ class Network(nn.Module):
         """forced: whether each step is told the right answer of the step before, as in training; elsewhere its own.
         without: places that a look may not read at a step, beside those it may not read anyway."""
         raise NotImplementedError
+
+    def pooled(self, examples: Examples) -> Pooled | None:
+        """What a trace is made of, where the last look pools into an affine readout."""
+        del examples
+        return None
 
 
 Draw = Callable[[str, int, torch.Generator], Examples]

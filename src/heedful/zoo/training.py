@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -25,7 +25,7 @@ class Checked:
     seed: int
     step: int
     steps: int
-    row: dict[str, float]
+    row: Mapping[str, int | float]
 
 
 Observer = Callable[[Checked], None]
@@ -90,13 +90,13 @@ def make(entrant: Entrant, seed: int) -> Network:
         return entrant.make()
 
 
-def test_examples(task: Task, split: str) -> Examples:
+def examples_of(task: Task, split: str) -> Examples:
     """Those that every entrant and seed is tested on."""
     return task.draw(split, task.size, torch.Generator().manual_seed(2_000_003))
 
 
 def measure(network: Network, task: Task, split: str) -> Figures:
-    examples = test_examples(task, split)
+    examples = examples_of(task, split)
     return task.judge(answer(network, examples), examples)
 
 

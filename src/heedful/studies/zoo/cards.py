@@ -96,9 +96,9 @@ def bar_words(row: "pd.Series[Any]") -> str:
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """A table as words: figures beside each other, a row for each entrant and test split."""
+    """A table as words; of what was reached figures stand beside each other, a row for each entrant and test split."""
     if "figure" not in table:
-        return table.assign(milliseconds=table["milliseconds"].map("{:.1f}".format))
+        return table.map(lambda value: f"{value:.3f}" if isinstance(value, float) else value)
     cells = table.assign(cell=[between(row) for _, row in table.iterrows()])
     names: Sequence[str] = list(dict.fromkeys(table["figure"]))
     wide = cells.pivot_table(

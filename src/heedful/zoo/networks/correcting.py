@@ -19,20 +19,20 @@ class Correcting(Network):
     Steps are the words, and then, word after word, `written` letters of each that is unknown. Letters are answered
     where the word is said to be unknown (in training: where it is).
 
-    width: of the filter over the weights of the step before in both scores; 0 leaves it out.
+    filters: over the weights of the step before, in both scores; 0 leaves them out.
     nested: without it the decoder of letters has its first state and nothing else, and that of words looks at nothing
         but the state that the encoder left.
     """
 
     def __init__(
-        self, words: int, letters: int, size: int, hidden: int, *, written: int, width: int, nested: bool = True
+        self, words: int, letters: int, size: int, hidden: int, *, written: int, filters: int = 4, nested: bool = True
     ) -> None:
         super().__init__()
         self.words, self.letters, self.written = words, letters, written
         self.letter = nn.Embedding(letters, size, padding_idx=PAD)
         self.spelling, self.sentence = Reader(size, hidden), Reader(hidden, hidden)
         self.wrote = nn.Embedding(words, size)
-        self.nested = Nested(hidden, hidden, hidden, hidden, hidden, width=width) if nested else None
+        self.nested = Nested(hidden, hidden, hidden, hidden, hidden, filters=filters, width=5) if nested else None
         read = hidden if nested else 0
         self.cell, self.letter_cell = nn.GRUCell(size + read, hidden), nn.GRUCell(size + read, hidden)
         self.say, self.spell = (nn.Sequential(nn.Linear(hidden + read, hidden), nn.Tanh(), nn.Linear(hidden, count))
@@ -49,11 +49,12 @@ class Correcting(Network):
         keys, state = self.sentence(vectors, mask)
         steps = examples.targets.shape[1] // (1 + self.written)
         told = examples.targets[:, :steps]
-        hidden = None if not without else without["word"]
+        hidden = None if not without else without.get("word")
         said, states, chosen, weights = self._write(keys, state, mask, told if forced else None, steps, hidden)
         rows = ((told if forced else said.argmax(-1)) == UNKNOWN) & (told >= 0)
         spelling = examples.targets[:, steps:].unflatten(1, (steps, self.written))
-        hidden = None if not without else without["letter"].unflatten(1, (steps, self.written))[rows]
+        hidden = without.get("letter") if without else None
+        hidden = None if hidden is None else hidden.unflatten(1, (steps, self.written))[rows]
         letters, looks = self._spell(
             states[rows],
             *self._letters_of(spelt, there, rows, chosen),

@@ -2,14 +2,13 @@
 
 from typing import Literal
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.attention.reading import Attention, Read
 from heedful.attention.scores import Additive
 from heedful.zoo.members.hierarchical import Hierarchical
-from heedful.zoo.task import Examples, Looks, Network, Outcome
+from heedful.zoo.task import Examples, Looks, Network, Outcome, Pooled
 
 PAD = 0
 
@@ -61,11 +60,15 @@ class Documents(Network):
         found: Read = self.levels(vectors, mask=mask, sentence_mask=there)
         return found
 
-    @torch.no_grad()
-    def parts(self, examples: Examples) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Of two levels: scores of sentences, what the readout makes of each, its bias, and which there are."""
-        assert self.levels is not None
+    def pooled(self, examples: Examples) -> Pooled | None:
         tokens = examples.inputs["words"]
-        read = self.read(self.embed(tokens), tokens != PAD, None)
-        sentences = read.within[0].context
-        return read.scores, sentences @ self.say.weight.T, self.say.bias, (tokens != PAD).any(-1)
+        mask, vectors = tokens != PAD, self.embed(tokens)
+        if self.levels is not None:
+            read, what = self.read(vectors, mask, None), "sentence"
+            rows = read.within[0].context
+        elif self.look is not None:
+            rows, what = vectors.flatten(1, 2), "word"
+            read = self.look(None, rows, mask=mask.flatten(1, 2))
+        else:
+            return None
+        return Pooled(scores=read.scores, polarity=rows @ self.say.weight.T, bias=self.say.bias, what=what)

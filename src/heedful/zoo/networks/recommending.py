@@ -5,8 +5,9 @@ from typing import Literal
 import torch
 from torch import nn
 
+from heedful.attention.reading import Read
 from heedful.zoo.members.acf import CollaborativeFiltering
-from heedful.zoo.task import Examples, Looks, Network, Outcome
+from heedful.zoo.task import Examples, Looks, Network, Outcome, Pooled
 
 
 class Recommending(Network):
@@ -40,20 +41,47 @@ class Recommending(Network):
         del forced  # all is answered at once
         inputs = examples.inputs
         user, mask = self.users(inputs["user"]), inputs["history"] >= 0
-        past = inputs["history"].clamp(min=0)
         said, looks = user, {}
         if self.look is not None:
-            parts = torch.ones(inputs["components"].shape[:-1], dtype=torch.bool)
-            if without:
-                mask = mask & ~without["item"][:, 0] if "item" in without else mask
-                parts = parts & ~without["component"] if "component" in without else parts
-            read = self.look(
-                user, self.choices(past), self.chosen(past), inputs["components"], mask=mask, component_mask=parts
-            )
+            read = self._read(examples, without)
             said = user + read.context
             looks = {"item": read.weights.unsqueeze(1), "component": read.within[0].weights}
         elif self.history == "mean":
             shares = mask / mask.sum(1, keepdim=True).clamp(min=1)
-            said = user + (shares.unsqueeze(-1) * self.chosen(past)).sum(1)
+            said = user + (shares.unsqueeze(-1) * self.chosen(inputs["history"].clamp(min=0))).sum(1)
         scores = (said.unsqueeze(1) * self.choices(inputs["candidates"])).sum(-1)
         return Outcome(logits=scores.unsqueeze(1), weights=looks)
+
+    def _read(self, examples: Examples, without: Looks | None) -> Read:
+        assert self.look is not None
+        inputs = examples.inputs
+        mask, past = inputs["history"] >= 0, inputs["history"].clamp(min=0)
+        parts = torch.ones(inputs["components"].shape[:-1], dtype=torch.bool)
+        if without and "item" in without:
+            mask = mask & ~without["item"][:, 0]
+        if without and "component" in without:
+            parts = parts & ~without["component"]
+        found: Read = self.look(
+            self.users(inputs["user"]),
+            self.choices(past),
+            self.chosen(past),
+            inputs["components"],
+            mask=mask,
+            component_mask=parts,
+        )
+        return found
+
+    def pooled(self, examples: Examples) -> Pooled | None:
+        """The items of the history; what the user alone says to each candidate is the same for all of them."""
+        if self.look is None:
+            return None
+        inputs = examples.inputs
+        choices = self.choices(inputs["candidates"])
+        said = self.users(inputs["user"]).unsqueeze(1) + self.chosen(inputs["history"].clamp(min=0))
+        polarity = said @ choices.mT
+        return Pooled(
+            scores=self._read(examples, None).scores,
+            polarity=polarity,
+            bias=polarity.new_zeros(choices.shape[1]),
+            what="item",
+        )

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from heedful.attention.reading import Read
 from heedful.zoo.members.memory import Memory
-from heedful.zoo.task import Examples, Looks, Network, Outcome
+from heedful.zoo.task import Examples, Looks, Network, Outcome, Pooled
 
 SLOTS = 3
 """Words of a fact: who, does what, what."""
@@ -38,9 +38,7 @@ class Remembering(Network):
     def forward(self, examples: Examples, *, forced: bool = False, without: Looks | None = None) -> Outcome:
         """Inputs: facts [examples facts 3], the last one last, and question [examples 2]."""
         del forced  # all is answered at once
-        facts = examples.inputs["facts"] + self.slots
-        keys, values = (self._aged(table(facts).sum(-2), use) for use, table in enumerate((self.found, self.read)))
-        question = self.asked(examples.inputs["question"] + self.slots[:2]).sum(-2)
+        keys, values, question = self._told(examples)
         if self.memory is None:
             assert self.reader is not None
             assert self.mix is not None
@@ -51,6 +49,24 @@ class Remembering(Network):
         read: Read = self.memory(question, keys, values, mask=mask)
         looks = {f"hop {hop + 1}": one.weights.unsqueeze(1) for hop, one in enumerate(read.within)}
         return Outcome(logits=self.say(read.within[-1].context).unsqueeze(1), weights=looks)
+
+    def pooled(self, examples: Examples) -> Pooled | None:
+        """The last hop: the answer is made of what it read."""
+        if self.memory is None:
+            return None
+        keys, values, question = self._told(examples)
+        scores = self.memory(question, keys, values).within[-1].scores
+        return Pooled(scores=scores, polarity=values @ self.say.weight.T, bias=self.say.bias, what="fact")
+
+    def _told(
+        self, examples: Examples
+    ) -> tuple[
+        Float[Tensor, "examples facts size"], Float[Tensor, "examples facts size"], Float[Tensor, "examples size"]
+    ]:
+        """Facts as they are found, as they are read, and the question."""
+        facts = examples.inputs["facts"] + self.slots
+        keys, values = (self._aged(table(facts).sum(-2), use) for use, table in enumerate((self.found, self.read)))
+        return keys, values, self.asked(examples.inputs["question"] + self.slots[:2]).sum(-2)
 
     def _aged(self, facts: Float[Tensor, "examples facts size"], use: int) -> Float[Tensor, "examples facts size"]:
         return facts if self.ages is None else facts + self.ages[use, : facts.shape[1]].flip(0)

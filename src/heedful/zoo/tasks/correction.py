@@ -162,21 +162,21 @@ CORRECTION = Task(
     entrants=(
         Entrant(
             name="nested",
-            make=partial(BUILD, 64, width=5),
+            make=partial(BUILD, 64),
             member="nested",
             words="both scores know the last place",
             bars={"copied": (0.85, 1.0), "pointed word": (0.9, 1.0), "pointed letter": (0.9, 1.0)},
         ),
         Entrant(
             name="no places",
-            make=partial(BUILD, 64, width=0),
+            make=partial(BUILD, 64, filters=0),
             role="control",
             member="nested",
             words="scores from content alone",
         ),
         Entrant(
             name="no attention",
-            make=partial(BUILD, 80, width=0, nested=False),
+            make=partial(BUILD, 84, filters=0, nested=False),
             role="baseline",
             words="what the encoder left, and nothing else",
             bars={"copied": (0.0, 0.3)},

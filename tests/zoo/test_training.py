@@ -1,0 +1,190 @@
+"""The trainer of the zoo, what is kept of it, its commands, its examination and its pictures, on a task of a second."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from heedful.figures.attention import attention_grid
+from heedful.store import Store
+from heedful.studies.zoo import cards, comparing, examining, trying
+from heedful.zoo import tasks
+from heedful.zoo.results import Trial, find, keep, trials
+from heedful.zoo.task import Examples, Outcome, cross_entropy, judge
+from heedful.zoo.tasks import TASKS
+from heedful.zoo.training import Checked, answer, examples_of, make, measure, train
+from tests.conftest import Call
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SHORT = replace(TASKS["matching"], steps=120, quick_steps=60, size=100, batch=32)
+SELF = SHORT.entrant("self-attention")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The zoo has one task, and that is short."""
+    monkeypatch.setattr(tasks, "TASKS", {"matching": SHORT})
+    for module in (trying, cards, comparing):
+        monkeypatch.setattr(module, "TASKS", {"matching": SHORT})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "runs")
+
+
+def test_figures_by_hand() -> None:
+    """Three steps of which one is not asked, in two examples: 3 of 4 right, one example exact; of three sources the
+    largest weight lies on two."""
+    logits = torch.tensor([[[2.0, 1.0], [0.0, 3.0], [9.0, 0.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
+    targets = torch.tensor([[0, 1, -1], [0, 1, -1]])
+    weights = {"": torch.tensor([[[0.6, 0.4], [0.3, 0.7], [0.5, 0.5]], [[0.9, 0.1], [0.2, 0.8], [1.0, 0.0]]])}
+    marks = torch.zeros(2, 3, 2, dtype=torch.bool)
+    marks[0, 0, 0] = marks[0, 1, 0] = marks[1, 1, 1] = True
+    outcome = Outcome(logits=logits, weights=weights)
+    examples = Examples(inputs={}, targets=targets, sources={"": marks})
+    found = judge(outcome, examples)
+    assert found == pytest.approx({"right": 0.75, "exact": 0.5, "pointed": 2 / 3})
+    losses = [-torch.log_softmax(logits[i, j], 0)[targets[i, j]] for i in range(2) for j in range(2)]
+    torch.testing.assert_close(cross_entropy(outcome, examples), torch.stack(losses).mean())
+
+
+def test_a_training_learns_and_repeats_bit_by_bit() -> None:
+    seen: list[Checked] = []
+    first = train(SHORT, SELF, seed=3, observers=[seen.append])
+    again = train(SHORT, SELF, seed=3)
+    assert first.figures["test"]["pointed"] > 0.9
+    assert first.figures == again.figures
+    for part, same in zip(first.network.parameters(), again.network.parameters(), strict=True):
+        assert part.equal(same)
+    assert [one.step for one in seen] == list(range(6, 121, 6))
+    assert first.history["step"].tolist() == [one.step for one in seen]
+    assert first.step == first.history.loc[first.history["right"][::-1].idxmax(), "step"]
+    assert first.parameters == sum(part.numel() for part in first.network.parameters())
+
+
+def test_torchs_own_generator_is_left_alone() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    make(SELF, 1)
+    assert torch.rand(3).equal(expected)
+
+
+def test_a_training_is_kept_and_found(store: Store) -> None:
+    (trial, *_) = trials(SHORT, seeds=[0], quick=True)
+    assert trial == Trial(task="matching", entrant="self-attention", seed=0, steps=60)
+    assert find(trial, SHORT, store) is None
+    first, second = keep(trial, SHORT, store), keep(trial, SHORT, store)
+    assert (first.new, second.new) == (True, False)
+    assert first.path.parent.name == ".zoo"
+    assert measure(second.network(SELF), SHORT, "test") == second.figures["test"]
+    assert second.record["parameters"] == 5674
+    assert len(second.history()) == 20
+    assert find(trial, replace(SHORT, rate=1.0), store) is None
+    assert store.rubbish(everything=True) == []
+
+
+def test_what_was_reached_stands_beside_what_was_asked(store: Store) -> None:
+    found = trying.try_tasks([SHORT], store, seeds=2, quick=True, workers=1)
+    table = trying.reached(found).set_index(["entrant", "figure"])
+    own = [one.figures["test"]["right"] for one in found if one.record["entrant"] == "self-attention"]
+    row = table.loc[("self-attention", "right")]
+    assert row["value"] == pytest.approx(np.mean(own))
+    assert row["seeds"] == 2
+    assert bool(row["reached"]) == (row["value"] >= 0.95)
+    assert bool(table.loc[("luong-location", "right"), "reached"])
+    assert table.loc[("content", "right"), "reached"] is None
+    costs = trying.costs(found).set_index("entrant")
+    assert costs.loc["self-attention", "parameters"] == 5674
+    assert trying.bar_of({"exact": (0.5, 1.0), "exact@50": (0.1, 1.0)}, TASKS["copy"], "50", "exact") == (0.1, 1.0)
+    assert trying.bar_of({"exact": (0.5, 1.0)}, TASKS["copy"], "25", "exact") == (0.5, 1.0)
+    assert trying.bar_of({"exact": (0.5, 1.0)}, TASKS["copy"], "50", "exact") is None
+
+
+def test_erasing_a_place_runs_the_network_without_it() -> None:
+    """The network that was trained: without the other token of a pair hardly an answer is what it was."""
+    network = train(SHORT, SELF).network
+    examples = examples_of(SHORT, "test").take(slice(0, 50))
+    (row,) = examining.erasures(network, examples)
+    before = answer(network, examples, forced=True)
+    top = before.weights[""].argmax(-1)
+    expected = 0
+    for example in range(50):
+        for place in range(12):
+            hidden = torch.zeros(1, 12, 12, dtype=torch.bool)
+            hidden[0, place, top[example, place]] = True
+            after = network(examples.take(slice(example, example + 1)), without={"": hidden})
+            expected += int(after.answers[0, place] != before.answers[example, place])
+    assert row["top"] == pytest.approx(expected / 600)
+    assert row["top"] == row["source"]
+    assert expected / 600 > 0.8
+    assert isinstance(row["random"], float)
+    assert row["random"] < 0.05
+
+
+def test_traces_of_networks_that_pool_into_an_affine_readout_give_their_outputs() -> None:
+    for name, entrant in (("planted-sentence", "hierarchical"), ("planted-sentence", "one level"),
+                          ("two-facts", "memory"), ("preferences", "acf")):  # fmt: skip
+        task = ALL[name]
+        network, examples = make(task.entrant(entrant), 0), examples_of(task, "test").take(slice(0, 30))
+        found = examining.trace_of(network, examples)
+        assert found is not None
+        outputs = answer(network, examples).logits[:, 0].double()
+        torch.testing.assert_close(found[0].logits, outputs, atol=1e-5, rtol=0)
+    assert examining.trace_of(make(SELF, 0), examples_of(SHORT, "test")) is None
+
+
+ALL = dict(TASKS)
+
+
+def test_commands(call: Call, tmp_path: Path) -> None:
+    store, out = tmp_path / "runs", tmp_path / "out"
+    listed = json.loads(call("zoo", "list", "--json").out)
+    assert [one["name"] for one in listed["members"]][:2] == ["bahdanau", "luong-dot"]
+    done = call("zoo", "train", "matching", "--quick", "--workers", 1, "--store", store, "--json")
+    assert done.code == 0, done.err
+    rows = {(row["entrant"], row["figure"]): row for row in json.loads(done.out)["reached"]}
+    assert rows["luong-location", "right"]["reached"] is True
+    shown = call("zoo", "show", "self-attention", "--quick", "--store", store)
+    assert "softmax(Q Kᵀ / √d) V" in shown.out
+    assert f"{rows['self-attention', 'right']['value']:.3f}" in shown.out
+    compared = call("zoo", "compare", "--quick", "--store", store, "--out", out)
+    assert compared.code == 0, compared.err
+    written = (out / "zoo.md").read_text()
+    assert "![Weights of self-attention" in written
+    assert (out / "matching-self-attention.png").is_file()
+    assert "Not trained yet" not in written
+    looks = pd.read_csv(out / "looks.csv").set_index("entrant")
+    assert list(looks.index) == ["self-attention", "content", "luong-location"]
+    wrong = call("zoo", "show", "self-atention")
+    assert (wrong.code, "Did you mean 'self-attention'?" in wrong.err) == (1, True)
+    assert "There is no task of the zoo 'matchin'" in call("zoo", "train", "matchin", "--store", store).err
+
+
+def test_a_task_whose_data_are_missing_says_so(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+    needing = replace(SHORT, files=("nothing.csv",))
+    monkeypatch.setattr(tasks, "TASKS", {"matching": needing})
+    assert "needs nothing.csv in the data folder" in call("zoo", "train", "matching").err
+
+
+def test_a_grid_frames_the_source() -> None:
+    table = pd.DataFrame(
+        [{"look": "", "row": row, "column": column, "weight": weight, "source": source, "row_word": "ab"[row],
+          "column_word": "xyz"[column], "word": ""}
+         for row, column, weight, source in ((0, 0, 0.0, False), (0, 1, 1.0, True), (0, 2, 0.0, False),
+                                             (1, 0, 0.5, False), (1, 1, 0.5, False), (1, 2, 0.0, True))]
+    )  # fmt: skip
+    (axis,) = attention_grid(table).axes
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["x", "y", "z"]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["a", "b"]
+    framed = [(round(one.get_x()), round(one.get_y())) for one in axis.patches if not one.get_fill()]
+    assert framed == [(1, 0), (2, 1)]
+    filled = {(one.get_x(), one.get_y()): one.get_facecolor()[:3] for one in axis.patches if one.get_fill()}
+    assert filled[0, 0] == (1.0, 1.0, 1.0)
+    assert filled[1, 0] == pytest.approx((0xE6 / 255, 0x9F / 255, 0.0))
