@@ -21,7 +21,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from heedful.figures.style import ATTENDED, AWAY, TOWARDS
 from heedful.report.html import write_html
 from tests.browsing import browsing, needs_browser
-from tests.report.made import CLASSES, SCRIPT, TEXTS, TOKENS, made_page
+from tests.report.made import CLASSES, IMAGE, SCRIPT, TEXTS, TOKENS, made_page
 
 AXE = Path(__file__).parents[2] / ".cache" / "axe-core-4.14.0" / "axe.min.js"
 SAVED = """
@@ -144,6 +144,14 @@ def test_nothing_is_asked_of_any_network(report: Report) -> None:
     assert asked
     assert {url.split(":")[0] for url in asked} <= {"file", "data", "about", "blob"}
     assert {url for url in asked if url.startswith("file")} == {report.file.as_uri()}
+
+
+def test_names_that_would_run_code_are_shown_as_they_are(report: Report) -> None:
+    report.open_all()
+    said = report.one("main").text
+    assert all(f"run {name}" in said for name in (SCRIPT, IMAGE, "{{ 7 * 7 }}"))
+    assert report.driver.title == f"made {SCRIPT}: can you trust attention?"
+    assert report.run("return [...document.scripts].filter((one) => /^alert/.test(one.textContent)).length") == 0
 
 
 def test_a_section_opens_at_a_click_and_by_its_link(report: Report) -> None:
