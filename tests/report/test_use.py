@@ -302,6 +302,15 @@ def test_every_table_is_saved_as_csv(report: Report) -> None:
     assert (name, rows(content)) == (
         "ranks.csv", [["ranking", "share"], ["attention", "0.095"], ["gradient", "0.1"], [SCRIPT, ""]],
     )  # fmt: skip
+    report.click("button[aria-label='save the table judged as CSV']")
+    name, content = report.saved()
+    assert (name, rows(content)[0]) == (
+        "judged.csv",
+        ["Claim", *(f"run {one}" for one in (SCRIPT, IMAGE, "{{ 7 * 7 }}"))],
+    )
+    assert rows(content)[1][:2] == ["S6b Says S6b.", "yes 0.750 [0.650, 0.850], yes above 0.5"]
+    tables = len(report.all("main table"))
+    assert len(report.all("button[aria-label^='save the table']")) == tables
     report.click("#figures .controls button[aria-label*=CSV]")
     name, content = report.saved()
     assert name.endswith("-tokens.csv")
