@@ -9,13 +9,13 @@ from heedful.claims.answer import answer
 from heedful.figures.erasure import flip_curves
 from heedful.figures.picture import Figure
 from heedful.report.instances import Instances, Trait
-from heedful.report.page import Page, PageTable, Section, verdicts_section
+from heedful.report.page import Judged, Page, PageTable, Section, verdicts_section
 from heedful.report.strips import shadings_of
 from heedful.report.timeline import timeline
 from heedful.report.vocabulary import Vocabulary
 from heedful.traces import Trace
 
-SCRIPT = "<script>alert(1)</script>"
+SCRIPT, IMAGE = "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'
 CLASSES = ("sad", f"glad {SCRIPT}")
 
 TOKENS = pd.DataFrame(
@@ -111,6 +111,11 @@ def made_page(tokens: pd.DataFrame = TOKENS, instances: Instances = INSTANCES) -
                 timeline=timeline(MOMENTS, name="moments", title="Move through the training"),
             ),
             verdicts_section(verdicts),
+            Section(
+                name="judged", title="Side by side", judged=[
+                    Judged(dataset=f"run {name}", verdicts=verdicts[:2]) for name in (SCRIPT, IMAGE, "{{ 7 * 7 }}")
+                ],
+            ),
         ],
         notices=[f"Two rows left out {SCRIPT}."],
         facts={"Data": {"source": SCRIPT, "text_column": None}},

@@ -23,7 +23,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory, hostile_page: Path) -> Ite
 
 
 def test_the_answer_and_its_texts_come_first(browser: webdriver.Chrome) -> None:
-    headings = [heading.text for heading in browser.find_elements(By.TAG_NAME, "h2") if heading.is_displayed()]
+    headings = [
+        heading.text.split(" Texts of")[0]
+        for heading in browser.find_elements(By.TAG_NAME, "h2")
+        if heading.is_displayed()
+    ]
     assert headings[:5] == [
         "Across the corpus, does attention point at the words that decide?",
         "For one decision, does attention find what decided it?",

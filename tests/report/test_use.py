@@ -21,7 +21,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from heedful.figures.style import ATTENDED, AWAY, TOWARDS
 from heedful.report.html import write_html
 from tests.browsing import browsing, needs_browser
-from tests.report.made import CLASSES, SCRIPT, TEXTS, TOKENS, made_page
+from tests.report.made import CLASSES, IMAGE, SCRIPT, TEXTS, TOKENS, made_page
 
 AXE = Path(__file__).parents[2] / ".cache" / "axe-core-4.14.0" / "axe.min.js"
 SAVED = """
@@ -144,6 +144,14 @@ def test_nothing_is_asked_of_any_network(report: Report) -> None:
     assert asked
     assert {url.split(":")[0] for url in asked} <= {"file", "data", "about", "blob"}
     assert {url for url in asked if url.startswith("file")} == {report.file.as_uri()}
+
+
+def test_names_that_would_run_code_are_shown_as_they_are(report: Report) -> None:
+    report.open_all()
+    said = report.one("main").text
+    assert all(f"run {name}" in said for name in (SCRIPT, IMAGE, "{{ 7 * 7 }}"))
+    assert report.driver.title == f"made {SCRIPT}: can you trust attention?"
+    assert report.run("return [...document.scripts].filter((one) => /^alert/.test(one.textContent)).length") == 0
 
 
 def test_a_section_opens_at_a_click_and_by_its_link(report: Report) -> None:
@@ -294,6 +302,15 @@ def test_every_table_is_saved_as_csv(report: Report) -> None:
     assert (name, rows(content)) == (
         "ranks.csv", [["ranking", "share"], ["attention", "0.095"], ["gradient", "0.1"], [SCRIPT, ""]],
     )  # fmt: skip
+    report.click("button[aria-label='save the table judged as CSV']")
+    name, content = report.saved()
+    assert (name, rows(content)[0]) == (
+        "judged.csv",
+        ["Claim", *(f"run {one}" for one in (SCRIPT, IMAGE, "{{ 7 * 7 }}"))],
+    )
+    assert rows(content)[1][:2] == ["S6b Says S6b.", "yes 0.750 [0.650, 0.850], yes above 0.5"]
+    tables = len(report.all("main table"))
+    assert len(report.all("button[aria-label^='save the table']")) == tables
     report.click("#figures .controls button[aria-label*=CSV]")
     name, content = report.saved()
     assert name.endswith("-tokens.csv")

@@ -63,8 +63,8 @@ def score_label(column: str) -> str:
 
 def _worded(column: str, push: str, towards: str, attention: str = "") -> str:
     """Words for a score; two classes share one polarity column, which names none."""
-    name = style.brief(column.removeprefix("polarity").removeprefix("_"))
-    return attention if column == "attention" else towards.format(name) if name else push
+    name = column.removeprefix("polarity").removeprefix("_")
+    return attention if column == "attention" else towards.format(style.brief(name)) if name else push
 
 
 def with_rank(table: pd.DataFrame) -> pd.DataFrame:

@@ -97,6 +97,8 @@ class Page:
     """What has the weights: words or sentences; empty where that is not one thing."""
     opening: Sequence[Example] = ()
     """A few texts that are seen before all else."""
+    rule: str = ""
+    """How they were chosen."""
     key: str = ""
     """What their strips show, where that is not what the strips of a trace show."""
     sections: Sequence[Section] = ()
@@ -186,6 +188,7 @@ def payload(page: Page) -> dict[str, Any]:
             "answer": None if page.answer is None else asdict(page.answer),
             "worth": page.worth,
             "opening": [asdict(text) for text in page.opening],
+            "rule": page.rule,
             **page.places,
             "metrics": page.numbers,
             "notices": page.notices,

@@ -38,7 +38,7 @@ from heedful.studies.compare import check_names
 from heedful.studies.examine import ErasedAttention, Examination, examine
 from heedful.studies.foreign import TEXTS, ForeignAudit, audit_foreign
 from heedful.studies.one_attention import claimed_groups, one_attention
-from heedful.studies.telling import instances_of, opening
+from heedful.studies.telling import instances_of, opening, rule_of
 from heedful.studies.wording import (
     accuracy_words,
     class_naming,
@@ -431,6 +431,7 @@ def _compose(
         worth=worth,
         unit=audited.settings.model.unit,
         opening=opening(texts, trace, examined.attacked),
+        rule=rule_of(texts.unit),
         sections=[
             Section(name="accuracy", title="Is the model worth explaining?", lead=worth, verdicts=examined.worth),
             Section(

@@ -15,6 +15,7 @@ from heedful.pipeline import environment
 from heedful.report.page import Page, PageTable, Section, verdicts_section
 from heedful.studies.foreign_found import NO_READOUT, Parts
 from heedful.studies.foreign_texts import key_of, opening, texts_of, texts_section
+from heedful.studies.telling import rule_of
 from heedful.studies.wording import accuracy_words, class_naming, strongest_tokens
 from heedful.subjects import Subject
 from heedful.text.corpus import Corpus
@@ -49,6 +50,7 @@ def compose(parts: Parts, report: Path) -> Page:
         worth=worth,
         unit=texts.unit,
         opening=opening(texts),
+        rule=rule_of(texts.unit),
         key=key_of(texts),
         sections=[
             Section(name="accuracy", title="Is the model worth explaining?", lead=worth, verdicts=parts.worth),

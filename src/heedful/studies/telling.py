@@ -113,7 +113,7 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
         row = instances.typical(some)
         if row is not None:
             resting = int((instances.marked > 0).sum())
-            note = f"{many_words(int(trait.where.sum()), resting)}: {trait.words}. {_rule(instances.unit)}"
+            note = f"{many_words(int(trait.where.sum()), resting)}: {trait.words}."
             examples.append(instances.example(row, title, note, shown))
     chosen = example_row(attacked, trace, instances.unit)
     if chosen is not None:
@@ -121,9 +121,10 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
     return examples
 
 
-def _rule(unit: str) -> str:
+def rule_of(unit: str) -> str:
+    """By which rule the texts are chosen that a report opens with."""
     shortest, longest = usual_lengths(unit)
-    return f"(Shown: of {shortest} to {longest} {unit}, or else a short one, and middling sure.)"
+    return f"Texts of {shortest} to {longest} {unit}, or else short ones, rightly decided and middling sure."
 
 
 def many_words(count: int, among: int) -> str:

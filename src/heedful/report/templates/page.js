@@ -43,6 +43,7 @@ const theme = button("◐", () => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint.forEach((call) => call()));
 const openAll = (open) => sections.forEach((section) => { section.open = open; });
 const all = button("open all", () => { const open = sections.some((section) => !section.open); openAll(open); all.textContent = open ? "close all" : "open all"; });
+if (sections.every((section) => section.open)) all.textContent = "close all";
 nav.append(el("span", { class: "tools" }, all, theme));
 const reach = () => {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -131,6 +132,12 @@ for (const table of document.querySelectorAll("table.sortable")) {
   const kept = table.closest(".table")?.querySelector("script.csv");
   if (kept) table.closest(".table").append(el("div", { class: "saving" },
     button("CSV", () => save(`${table.dataset.name}.csv`, "text/csv", JSON.parse(kept.textContent)), { "aria-label": `save the table ${table.dataset.name} as CSV` })));
+}
+
+for (const table of document.querySelectorAll("table:not(.sortable)")) {  // as it stands
+  const name = table.closest("[id]").id;
+  table.closest(".wide").after(el("div", { class: "saving" }, button("CSV", () => save(`${name}.csv`, "text/csv",
+    csv([...table.rows].map((row) => [...row.cells].map((one) => one.textContent.trim().replace(/\s+/g, " "))))), { "aria-label": `save the table ${name} as CSV` })));
 }
 
 // ---- the vocabulary as a map
