@@ -24,7 +24,8 @@ def dot(query: Float[Tensor, "... features"], keys: Float[Tensor, "... keys feat
     """e_j = qᵀk_j (Luong et al. 2015, Eq. 8)."""
     if query.dim() == 1:
         return keys @ query
-    return torch.einsum("...d,...nd->...n", query, keys)
+    scores: Tensor = torch.einsum("...d,...nd->...n", query, keys)
+    return scores
 
 
 def scaled_dot(
@@ -125,7 +126,8 @@ class Bare(Score):
 
     def forward(self, query: Tensor | None, keys: Tensor, _previous: Tensor | None = None) -> Tensor:
         assert query is not None, "this score needs a query"
-        return self.sharpness * self.function(query, keys)
+        scores: Tensor = self.sharpness * self.function(query, keys)
+        return scores
 
 
 class General(Score):
@@ -220,7 +222,8 @@ class TanhDot(Score):
         if self.filter is None:
             return scores
         assert previous is not None, "this score needs the weights of the step before"
-        return scores + len(self.query_bias) ** 0.5 * located(previous, self.filter)[..., 0]
+        there: Tensor = located(previous, self.filter)[..., 0]
+        return scores + len(self.query_bias) ** 0.5 * there
 
 
 def drawn(*shape: int) -> nn.Parameter:

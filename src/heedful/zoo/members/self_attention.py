@@ -44,7 +44,8 @@ class MultiHead(nn.Module):
         return Read(context=self.combine(joined), weights=read.weights, scores=read.scores)
 
     def _split(self, rows: Float[Tensor, "... rows features"]) -> Float[Tensor, "... heads rows part"]:
-        return rows.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
+        split: Tensor = rows.unflatten(-1, (self.heads, -1))
+        return split.transpose(-3, -2)
 
 
 def make_self_attention(size: int) -> MultiHead:

@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.errors import load_extra
 from heedful.zoo.data import frequent, rows_of, split_of, words_of
 from heedful.zoo.members import MEMBERS
-from heedful.zoo.networks.translating import PAD, Translating
+from heedful.zoo.networks.translating import PAD, Translating, When
 from heedful.zoo.task import Entrant, Examples, Figures, Outcome, Task, Words, judge
 
 FILE = "tatoeba_en_fr.jsonl.gz"
@@ -93,12 +93,11 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     )
 
 
-def entrant(name: str, *, when: str = "after", **sizes: Any) -> Entrant:
+def entrant(name: str, *, when: When = "after", **sizes: Any) -> Entrant:
     def look(query: int, key: int) -> Any:
         return MEMBERS[name].make(query, key, **sizes)
 
-    given: Any = {"look": look, "when": when}
-    make = partial(Translating, VOCABULARY, EMBEDDING, HIDDEN, written=VOCABULARY, **given)
+    make = partial(Translating, VOCABULARY, EMBEDDING, HIDDEN, written=VOCABULARY, look=look, when=when)
     return Entrant(name=name, make=make, member=name)
 
 
