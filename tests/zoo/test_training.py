@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.patches import Rectangle
 
 from heedful.figures.attention import attention_grid
 from heedful.store import Store
@@ -17,7 +18,7 @@ from heedful.zoo.results import Trial, find, keep, trials
 from heedful.zoo.task import Examples, Outcome, cross_entropy, judge
 from heedful.zoo.tasks import TASKS
 from heedful.zoo.training import Checked, answer, examples_of, make, measure, train
-from tests.conftest import Call
+from tests.commands import Call
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -64,7 +65,8 @@ def test_a_training_learns_and_repeats_bit_by_bit() -> None:
         assert part.equal(same)
     assert [one.step for one in seen] == list(range(6, 121, 6))
     assert first.history["step"].tolist() == [one.step for one in seen]
-    assert first.step == first.history.loc[first.history["right"][::-1].idxmax(), "step"]
+    right = first.history["right"].tolist()
+    assert first.step == max(row["step"] for row in first.history.to_dict("records") if row["right"] == max(right))
     assert first.parameters == sum(part.numel() for part in first.network.parameters())
 
 
@@ -92,14 +94,14 @@ def test_a_training_is_kept_and_found(store: Store) -> None:
 
 def test_what_was_reached_stands_beside_what_was_asked(store: Store) -> None:
     found = trying.try_tasks([SHORT], store, seeds=2, quick=True, workers=1)
-    table = trying.reached(found).set_index(["entrant", "figure"])
+    table = {(row["entrant"], row["figure"]): row for row in trying.reached(found).to_dict("records")}
     own = [one.figures["test"]["right"] for one in found if one.record["entrant"] == "self-attention"]
-    row = table.loc[("self-attention", "right")]
+    row = table["self-attention", "right"]
     assert row["value"] == pytest.approx(np.mean(own))
     assert row["seeds"] == 2
     assert bool(row["reached"]) == (row["value"] >= 0.95)
-    assert bool(table.loc[("luong-location", "right"), "reached"])
-    assert table.loc[("content", "right"), "reached"] is None
+    assert table["luong-location", "right"]["reached"]
+    assert table["content", "right"]["reached"] is None
     costs = trying.costs(found).set_index("entrant")
     assert costs.loc["self-attention", "parameters"] == 5674
     assert trying.bar_of({"exact": (0.5, 1.0), "exact@50": (0.1, 1.0)}, TASKS["copy"], "50", "exact") == (0.1, 1.0)
@@ -183,8 +185,9 @@ def test_a_grid_frames_the_source() -> None:
     (axis,) = attention_grid(table).axes
     assert [label.get_text() for label in axis.get_xticklabels()] == ["x", "y", "z"]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["a", "b"]
-    framed = [(round(one.get_x()), round(one.get_y())) for one in axis.patches if not one.get_fill()]
+    cells = [one for one in axis.patches if isinstance(one, Rectangle)]
+    framed = [(round(one.get_x()), round(one.get_y())) for one in cells if not one.get_fill()]
     assert framed == [(1, 0), (2, 1)]
-    filled = {(one.get_x(), one.get_y()): one.get_facecolor()[:3] for one in axis.patches if one.get_fill()}
+    filled = {(one.get_x(), one.get_y()): one.get_facecolor()[:3] for one in cells if one.get_fill()}
     assert filled[0, 0] == (1.0, 1.0, 1.0)
     assert filled[1, 0] == pytest.approx((0xE6 / 255, 0x9F / 255, 0.0))

@@ -24,7 +24,8 @@ def dot(query: Float[Tensor, "... features"], keys: Float[Tensor, "... keys feat
     """e_j = qᵀk_j (Luong et al. 2015, Eq. 8)."""
     if query.dim() == 1:
         return keys @ query
-    return torch.einsum("...d,...nd->...n", query, keys)
+    scores: Tensor = torch.einsum("...d,...nd->...n", query, keys)
+    return scores
 
 
 def scaled_dot(
@@ -95,17 +96,10 @@ def tanh_dot(
     query_bias: Float[Tensor, " size"],
     key_weight: Float[Tensor, "size features"],
     key_bias: Float[Tensor, " size"],
-    around: Float[Tensor, "... keys filters"] | None = None,
-    around_weight: Float[Tensor, "size filters"] | None = None,
 ) -> Float[Tensor, "... keys"]:
-    """e_j = tanh(W q + b)ᵀ tanh(U k_j + c): φ₁(d)ᵀφ₂(h) of Ji et al. 2017, section 3.1.2.
-
-    With what stood around each place (`located`) tanh(U k_j + L f_j + c), as in `additive`.
-    """
-    inner = F.linear(keys, key_weight, key_bias)
-    if around is not None and around_weight is not None:
-        inner = inner + F.linear(around, around_weight)
-    return dot(F.linear(query, query_weight, query_bias).tanh(), inner.tanh())
+    """e_j = tanh(W q + b)ᵀ tanh(U k_j + c): φ₁(d)ᵀφ₂(h) of Ji et al. 2017, section 3.1.2."""
+    asked = F.linear(query, query_weight, query_bias).tanh()
+    return dot(asked, F.linear(keys, key_weight, key_bias).tanh())
 
 
 class Score(nn.Module):
@@ -132,7 +126,8 @@ class Bare(Score):
 
     def forward(self, query: Tensor | None, keys: Tensor, _previous: Tensor | None = None) -> Tensor:
         assert query is not None, "this score needs a query"
-        return self.sharpness * self.function(query, keys)
+        scores: Tensor = self.sharpness * self.function(query, keys)
+        return scores
 
 
 class General(Score):
@@ -203,28 +198,32 @@ class Additive(Score):
 
 
 class TanhDot(Score):
-    """`tanh_dot` with its parameters, with or without filters over the weights of the step before."""
+    """`tanh_dot` with its parameters; with a width also √size (F ∗ α)_j, a filter over the weights of the step before.
 
-    def __init__(self, query_size: int, key_size: int, size: int, *, filters: int = 0, width: int = 0) -> None:
+    The dot product of so many tanh is of the order of √size: so the filter is heard beside it.
+    """
+
+    def __init__(self, query_size: int, key_size: int, size: int, *, width: int = 0) -> None:
         super().__init__()
         self.query_weight, self.query_bias = drawn(size, query_size), nn.Parameter(torch.zeros(size))
         self.key_weight, self.key_bias = drawn(size, key_size), nn.Parameter(torch.zeros(size))
-        self.filters = drawn(filters, width) if filters else None
-        self.around_weight = drawn(size, filters) if filters else None
+        self.filter = drawn(1, width) if width else None
 
     def forward(self, query: Tensor | None, keys: Tensor, previous: Tensor | None = None) -> Tensor:
         assert query is not None, "this score needs a query"
-        assert self.filters is None or previous is not None, "this score needs the weights of the step before"
-        return tanh_dot(
+        scores = tanh_dot(
             query,
             keys,
             query_weight=self.query_weight,
             query_bias=self.query_bias,
             key_weight=self.key_weight,
             key_bias=self.key_bias,
-            around=None if self.filters is None or previous is None else located(previous, self.filters),
-            around_weight=self.around_weight,
         )
+        if self.filter is None:
+            return scores
+        assert previous is not None, "this score needs the weights of the step before"
+        there: Tensor = located(previous, self.filter)[..., 0]
+        return scores + len(self.query_bias) ** 0.5 * there
 
 
 def drawn(*shape: int) -> nn.Parameter:

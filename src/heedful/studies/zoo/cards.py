@@ -1,6 +1,6 @@
 """The cards of members and tasks, as plain values, as lines for the terminal and as a part of docs/zoo.md."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
     if "figure" not in table:
         return table.map(lambda value: f"{value:.3f}" if isinstance(value, float) else value)
     cells = table.assign(cell=[between(row) for _, row in table.iterrows()])
-    names: Sequence[str] = list(dict.fromkeys(table["figure"]))
+    names = list(dict.fromkeys(table["figure"]))
     wide = cells.pivot_table(
         index=["task", "entrant", "role", "split"], columns="figure", values="cell", aggfunc="first", sort=False
     )

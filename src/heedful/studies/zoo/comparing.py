@@ -125,7 +125,7 @@ def figures_of(rows: pd.DataFrame, task: Task, cost: pd.DataFrame) -> pd.DataFra
     for (entrant, split), some in rows.groupby(["entrant", "split"], sort=False):
         first = split == task.tests[0]
         cells = {row["figure"]: cell(row) for _, row in some.iterrows()}
-        own = cost.loc[entrant]
+        own = cost.loc[str(entrant)]
         costs_of = {"parameters": f"{int(own['parameters']):,}", "steps": f"{int(own['steps']):,}"}
         costs_of["ms a step"] = f"{own['milliseconds']:.0f}"
         lines.append(

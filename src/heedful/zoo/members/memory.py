@@ -10,7 +10,7 @@ from heedful.zoo.member import Member
 
 
 class Memory(nn.Module):
-    """Each hop addresses the memory, reads it, and adds what it read to the question: u ← H u + o.
+    """Each hop addresses the memory, reads it, and adds what it read to the question: u ← H u + o, at first with H = I.
 
     The context is u after the last hop, the weights are those of the last hop, all hops are in `within`.
     """
@@ -20,6 +20,7 @@ class Memory(nn.Module):
         self.hops, self.normalise = hops, normalise
         self.score = Bare(dot)
         self.between = nn.Linear(size, size, bias=False)
+        nn.init.eye_(self.between.weight)
 
     def forward(
         self,

@@ -12,7 +12,7 @@ from heedful.zoo.member import Member
 class Nested(nn.Module):
     """A word level, and a letter level that reads the letters of the word with the largest weight.
 
-    filters, width: of filters over the weights of the step before, in both scores; 0 leaves them out.
+    width: of a filter over the weights of the step before, in both scores; 0 leaves it out.
     """
 
     def __init__(
@@ -23,12 +23,11 @@ class Nested(nn.Module):
         letter_size: int,
         size: int,
         *,
-        filters: int = 0,
         width: int = 0,
     ) -> None:
         super().__init__()
-        self.words = Attention(TanhDot(query_size, word_size, size, filters=filters, width=width))
-        self.letters = Attention(TanhDot(letter_query_size, letter_size, size, filters=filters, width=width))
+        self.words = Attention(TanhDot(query_size, word_size, size, width=width))
+        self.letters = Attention(TanhDot(letter_query_size, letter_size, size, width=width))
 
     def forward(
         self,
@@ -78,7 +77,7 @@ NESTED = Member(
     original="Correcting grammar and spelling of learners",
     known="Words that no vocabulary holds are written letter by letter, from the letters of the word they come from. "
     "The choice of that word is hard and gives no gradient.",
-    helps="Rewriting texts with misspellings and rare names. Copying needs to know the last place: see `filters`.",
+    helps="Rewriting texts with misspellings and rare names. Copying needs to know the last place: see `width`.",
     make=Nested,
     differs="The survey leaves exp out of the normaliser, by which weights could be negative. A filter over the "
     "weights of the step before, as in location-sensitive attention, is added where a width is given.",

@@ -19,20 +19,20 @@ class Correcting(Network):
     Steps are the words, and then, word after word, `written` letters of each that is unknown. Letters are answered
     where the word is said to be unknown (in training: where it is).
 
-    filters: over the weights of the step before, in both scores; 0 leaves them out.
+    width: of the filter over the weights of the step before, in both scores; 0 leaves it out.
     nested: without it the decoder of letters has its first state and nothing else, and that of words looks at nothing
         but the state that the encoder left.
     """
 
     def __init__(
-        self, words: int, letters: int, size: int, hidden: int, *, written: int, filters: int = 4, nested: bool = True
+        self, words: int, letters: int, size: int, hidden: int, *, written: int, width: int = 5, nested: bool = True
     ) -> None:
         super().__init__()
         self.words, self.letters, self.written = words, letters, written
         self.letter = nn.Embedding(letters, size, padding_idx=PAD)
         self.spelling, self.sentence = Reader(size, hidden), Reader(hidden, hidden)
         self.wrote = nn.Embedding(words, size)
-        self.nested = Nested(hidden, hidden, hidden, hidden, hidden, filters=filters, width=5) if nested else None
+        self.nested = Nested(hidden, hidden, hidden, hidden, hidden, width=width) if nested else None
         read = hidden if nested else 0
         self.cell, self.letter_cell = nn.GRUCell(size + read, hidden), nn.GRUCell(size + read, hidden)
         self.say, self.spell = (nn.Sequential(nn.Linear(hidden + read, hidden), nn.Tanh(), nn.Linear(hidden, count))

@@ -1,7 +1,7 @@
 """A question to a list of facts, answered with one word."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.attention.reading import Read
@@ -22,6 +22,8 @@ class Remembering(Network):
     hops: of the memory; 0 is a GRU over the facts instead, whose last state meets the question.
     aged: whether facts say how long ago they were.
     """
+
+    slots: Int[Tensor, " slots"]
 
     def __init__(self, words: int, facts: int, size: int, *, hops: int, aged: bool = True) -> None:
         super().__init__()

@@ -12,6 +12,7 @@ from heedful.attention.reading import Read
 from heedful.zoo.networks.recurrent import Reader
 from heedful.zoo.task import Examples, Looks, Network, Outcome
 
+When = Literal["before", "after"]
 PAD = 0
 """The number that stands where a source has ended; no symbol has it."""
 
@@ -31,7 +32,7 @@ class Translating(Network):
         hidden: int,
         *,
         look: Callable[[int, int], nn.Module] | None,
-        when: Literal["before", "after"] = "before",
+        when: When = "before",
         encoded: bool = True,
         written: int | None = None,
     ) -> None:
@@ -48,7 +49,7 @@ class Translating(Network):
         self.cell = nn.GRUCell(given, hidden)
         self.mix = nn.Linear(hidden + (0 if look is None else self.key_size), hidden)
         self.say = nn.Linear(hidden, symbols if written is None else written)
-        self._asks = set() if self.look is None else set(inspect.signature(self.look.forward).parameters)
+        self._asks = set(inspect.signature(self.look.forward).parameters) if self.look else set()
 
     def forward(self, examples: Examples, *, forced: bool = False, without: Looks | None = None) -> Outcome:
         """Inputs: source [examples places], zeros where it has ended."""

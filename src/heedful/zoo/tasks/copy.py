@@ -8,7 +8,7 @@ import torch
 from heedful.zoo.members import MEMBERS
 from heedful.zoo.networks.recurrent import marks
 from heedful.zoo.networks.translating import Translating
-from heedful.zoo.task import Bars, Entrant, Examples, Outcome, Task, Words
+from heedful.zoo.task import Bars, Entrant, Examples, Outcome, Role, Task, Words
 
 SYMBOLS = "∎abcd⊢"
 END, BEGIN = 0, 5
@@ -38,13 +38,12 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     return Words(rows={"": said}, columns={"": source})
 
 
-def entrant(name: str, member: str, bars: Bars, *, encoded: bool = False, role: str = "member", words: str) -> Entrant:
+def entrant(name: str, member: str, bars: Bars, *, encoded: bool = False, role: Role = "member", words: str) -> Entrant:
     def look(query: int, key: int) -> Any:
         return MEMBERS[member].make(query, key, HIDDEN)
 
-    given: Any = {"role": role}
     make = partial(Translating, SOURCE_END + 1, EMBEDDING, HIDDEN, look=look, when="before", encoded=encoded)
-    return Entrant(name=name, make=make, member=member, words=words, bars=bars, **given)
+    return Entrant(name=name, make=make, member=member, role=role, words=words, bars=bars)
 
 
 COPY = Task(

@@ -169,14 +169,14 @@ CORRECTION = Task(
         ),
         Entrant(
             name="no places",
-            make=partial(BUILD, 64, filters=0),
+            make=partial(BUILD, 64, width=0),
             role="control",
             member="nested",
             words="scores from content alone",
         ),
         Entrant(
             name="no attention",
-            make=partial(BUILD, 84, filters=0, nested=False),
+            make=partial(BUILD, 84, width=0, nested=False),
             role="baseline",
             words="what the encoder left, and nothing else",
             bars={"copied": (0.0, 0.3)},

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from heedful.zoo.members import MEMBERS
-from heedful.zoo.networks.translating import PAD, Translating
+from heedful.zoo.networks.translating import PAD, Translating, When
 from heedful.zoo.task import Bars, Entrant, Examples, Outcome, Task, Words
 
 LETTERS = "\0 ,./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -75,12 +75,11 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     return Words(rows={"": said}, columns={"": ["␣" if letter == " " else letter for letter in source]})
 
 
-def entrant(name: str, bars: Bars, *, when: str = "after", **sizes: Any) -> Entrant:
+def entrant(name: str, bars: Bars, *, when: When = "after", **sizes: Any) -> Entrant:
     def look(query: int, key: int) -> Any:
         return MEMBERS[name].make(query, key, **sizes)
 
-    given: Any = {"look": look, "when": when}
-    make = partial(Translating, len(LETTERS), EMBEDDING, HIDDEN, written=len(WRITTEN), **given)
+    make = partial(Translating, len(LETTERS), EMBEDDING, HIDDEN, written=len(WRITTEN), look=look, when=when)
     return Entrant(name=name, make=make, member=name, bars=bars)
 
 

@@ -7,8 +7,8 @@ import torch
 
 from heedful.zoo.members import MEMBERS
 from heedful.zoo.networks.recurrent import marks, mask_of
-from heedful.zoo.networks.translating import PAD, Translating
-from heedful.zoo.task import Bars, Draw, Entrant, Examples, Outcome, Task, Words
+from heedful.zoo.networks.translating import PAD, Translating, When
+from heedful.zoo.task import Bars, Draw, Entrant, Examples, Outcome, Role, Task, Words
 
 SYMBOLS = "∎abcdefghijklmnopqrstuvwxyz"
 END = 0
@@ -45,14 +45,13 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
 
 
 def entrant(
-    name: str, bars: Bars, *, when: str = "after", role: str = "member", words: str = "", **sizes: Any
+    name: str, bars: Bars, *, when: When = "after", role: Role = "member", words: str = "", **sizes: Any
 ) -> Entrant:
     def look(query: int, key: int) -> Any:
         return MEMBERS[name].make(query, key, **sizes)
 
-    given: Any = {"role": role, "when": when}
-    made = partial(Translating, len(SYMBOLS), EMBEDDING, HIDDEN, look=look, when=given.pop("when"))
-    return Entrant(name=name, make=made, member=name, words=words, bars=bars, **given)
+    make = partial(Translating, len(SYMBOLS), EMBEDDING, HIDDEN, look=look, when=when)
+    return Entrant(name=name, make=make, role=role, member=name, words=words, bars=bars)
 
 
 BASELINE = Entrant(

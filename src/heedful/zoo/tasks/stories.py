@@ -1,9 +1,12 @@
 """Questions about stories whose answer takes one, two or three facts (memory with several hops)."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from heedful.zoo.networks.recurrent import marks
 from heedful.zoo.networks.remembering import Remembering
@@ -29,66 +32,110 @@ def drawn(most: int) -> Draw:
     book”."""
 
     def draw(split: str, count: int, generator: torch.Generator) -> Examples:
+        story = tell(count, most, generator)
+        asked = questions(story, most, generator)
+        hardest = [number for number, one in enumerate(asked) if len(one.facts) == most]
+        some = torch.tensor(range(len(asked)) if split == "train" else hardest)
+        chosen = some[torch.randint(len(some), (count,), generator=generator)]
         rows = torch.arange(count)
-
-        def one_of(some: int) -> torch.Tensor:
-            return torch.randint(some, (count,), generator=generator)
-
-        def permuted(some: int) -> torch.Tensor:
-            return torch.rand(count, some, generator=generator).argsort(1)
-
-        went = torch.cat([permuted(KIND), torch.randint(KIND, (count, MOVES - KIND), generator=generator)], 1)
-        went = went.gather(1, permuted(MOVES))
-        reached = torch.randint(KIND, (count, MOVES), generator=generator)
-        facts = [torch.stack([PERSON + went, torch.full_like(went, WENT), PLACE + reached], -1)]
-        # with repetitions: were all different, the answer could be found by looking at all facts but the right one
-        taker, holder = (torch.randint(KIND, (count, KIND), generator=generator) for _ in range(2))
-        boxes = things = torch.arange(KIND).expand(count, -1)
-        facts.append(torch.stack([PERSON + taker, torch.full_like(boxes, TOOK), BOX + boxes], -1))
-        if most == 3:
-            facts.append(torch.stack([THING + things, torch.full_like(things, IN), BOX + holder], -1))
-        told = torch.cat(facts, 1)
-        # facts of all kinds mixed, those about moves in their order
-        order = torch.rand(count, told.shape[1], generator=generator)
-        order[:, :MOVES] = order[:, :MOVES].sort(1).values
-        order = order.argsort(1)
-        where = order.argsort(1)
-        told = told.gather(1, order.unsqueeze(-1).expand(-1, -1, 3))
-
-        thing = one_of(KIND)
-        box = holder[rows, thing] if most == 3 else one_of(KIND)
-        person = taker[rows, box]
-        moves = (went == person.unsqueeze(1)) * torch.arange(1, MOVES + 1)
-        last = moves.argmax(1)
-        chain = [where[rows, last], where[rows, MOVES + box]]
-        if most == 3:
-            chain.append(where[rows, MOVES + KIND + thing])
-        place = PLACE + reached[rows, last]
-        asked: list[
-            tuple[Any, Any, Any, Any]
-        ] = [  # kind of question, of what, answer, facts from the first that is needed to the last
-            (WHERE, PERSON + person, place, chain[:1]),
-            (WHO, BOX + box, PERSON + person, chain[1:2]),
-            (WHERE, BOX + box, place, chain[1::-1]),
+        nowhere = torch.full((count,), -1)
+        hops = [
+            torch.stack([one.facts[hop] if hop < len(one.facts) else nowhere for one in asked])[chosen, rows]
+            for hop in range(most)
         ]
-        if most == 3:
-            asked += [(WHAT, THING + thing, BOX + box, chain[2:]), (WHERE, THING + thing, place, chain[::-1])]
-        asked = asked[:2] if most == 1 else asked
-        hardest = [number for number, (*_, needed) in enumerate(asked) if len(needed) == most]
-        kinds = one_of(len(asked)) if split == "train" else torch.tensor(hardest)[one_of(len(hardest))]
-        question, answer, needed = (torch.stack([one[part] if isinstance(one[part], torch.Tensor) else
-                                                 torch.full((count,), one[part]) for one in asked])[kinds, rows]
-                                    for part in range(3))  # fmt: skip
-        hops = torch.stack([torch.stack([one[3][hop] if hop < len(one[3]) else -torch.ones_like(last)
-                                         for hop in range(most)]) for one in asked])[kinds, :, rows]  # fmt: skip
-        count_of = told.shape[1]
+        kind = torch.tensor([one.kind for one in asked])[chosen]
+        what, answer = (torch.stack([getattr(one, part) for one in asked])[chosen, rows] for part in ("what", "answer"))
         return Examples(
-            inputs={"facts": told, "question": torch.stack([question, answer], -1)},
-            targets=needed.unsqueeze(1),
-            sources={f"hop {hop + 1}": marks(hops[:, hop : hop + 1], count_of) for hop in range(most)},
+            inputs={"facts": story.facts, "question": torch.stack([kind, what], -1)},
+            targets=answer.unsqueeze(1),
+            sources={
+                f"hop {hop + 1}": marks(places.unsqueeze(1), story.facts.shape[1]) for hop, places in enumerate(hops)
+            },
         )
 
     return draw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """What happened, and where each fact is told. Facts are told in the order of moves, others in between."""
+
+    facts: Int[Tensor, "stories facts 3"]
+    told: Int[Tensor, "stories facts"]
+    """Where a fact stands: first of the moves, then of what was taken, then of what holds what."""
+    went: Int[Tensor, "stories moves"]
+    reached: Int[Tensor, "stories moves"]
+    taker: Int[Tensor, "stories boxes"]
+    holder: Int[Tensor, "stories things"]
+
+
+def tell(count: int, most: int, generator: torch.Generator) -> Story:
+    """People go to places, each at least once, boxes are taken, and in stories of three facts things are in boxes.
+
+    One may take several boxes. Were all takers different, the answer could be found by looking at all facts but the
+    right one.
+    """
+
+    def several(*shape: int) -> Int[Tensor, "..."]:
+        return torch.randint(KIND, (count, *shape), generator=generator)
+
+    def shuffled(some: int) -> Int[Tensor, "stories some"]:
+        return torch.rand(count, some, generator=generator).argsort(1)
+
+    went = torch.cat([shuffled(KIND), several(MOVES - KIND)], 1).gather(1, shuffled(MOVES))
+    reached, taker, holder, each = several(MOVES), several(KIND), several(KIND), torch.arange(KIND).expand(count, -1)
+    facts = torch.cat([_facts(PERSON + went, WENT, PLACE + reached), _facts(PERSON + taker, TOOK, BOX + each)], 1)
+    if most == 3:
+        facts = torch.cat([facts, _facts(THING + each, IN, BOX + holder)], 1)
+    order = torch.rand(facts.shape[:2], generator=generator)
+    order[:, :MOVES] = order[:, :MOVES].sort(1).values
+    order = order.argsort(1)
+    return Story(
+        facts=facts.gather(1, order.unsqueeze(-1).expand(-1, -1, 3)),
+        told=order.argsort(1),
+        went=went,
+        reached=reached,
+        taker=taker,
+        holder=holder,
+    )
+
+
+def _facts(
+    who: Int[Tensor, "stories facts"], does: int, what: Int[Tensor, "stories facts"]
+) -> Int[Tensor, "stories facts 3"]:
+    return torch.stack([who, torch.full_like(who, does), what], -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """One of each story: what kind, of what, its answer, and where the facts stand that lead to it."""
+
+    kind: int
+    what: Int[Tensor, " stories"]
+    answer: Int[Tensor, " stories"]
+    facts: tuple[Int[Tensor, " stories"], ...]
+
+
+def questions(story: Story, most: int, generator: torch.Generator) -> list[Question]:
+    """All kinds of questions for so many facts; they are about one thing, its box, who took it, and where that is."""
+    rows = torch.arange(len(story.facts))
+    thing = torch.randint(KIND, (len(rows),), generator=generator)
+    box = story.holder[rows, thing] if most == 3 else thing
+    person = story.taker[rows, box]
+    last = ((story.went == person.unsqueeze(1)) * torch.arange(1, MOVES + 1)).argmax(1)
+    place = PLACE + story.reached[rows, last]
+    moved, took = story.told[rows, last], story.told[rows, MOVES + box]
+    asked = [
+        Question(kind=WHERE, what=PERSON + person, answer=place, facts=(moved,)),
+        Question(kind=WHO, what=BOX + box, answer=PERSON + person, facts=(took,)),
+    ]
+    if most > 1:
+        asked.append(Question(kind=WHERE, what=BOX + box, answer=place, facts=(took, moved)))
+    if most > 2:
+        lies = story.told[rows, MOVES + KIND + thing]
+        asked.append(Question(kind=WHAT, what=THING + thing, answer=BOX + box, facts=(lies,)))
+        asked.append(Question(kind=WHERE, what=THING + thing, answer=place, facts=(lies, took, moved)))
+    return asked
 
 
 def show(examples: Examples, outcome: Outcome, number: int) -> Words:
@@ -156,8 +203,8 @@ ONE_FACT = task(
     "last fact about Ada's going, or the one about the taking.",
     bars={"right": (0.95, 1.0), "pointed hop 1": (0.9, 1.0)},
     short={"right": (0.0, 0.9)},
-    steps=2000,
-    quick=1000,
+    steps=600,
+    quick=400,
 )
 TWO_FACTS = task(
     2,
@@ -166,8 +213,8 @@ TWO_FACTS = task(
     "training, alone this one is hardly learned; tests ask this one.",
     bars={"right": (0.9, 1.0), "pointed hop 1": (0.9, 1.0), "pointed hop 2": (0.9, 1.0)},
     short={"right": (0.0, 0.7)},
-    steps=4000,
-    quick=2000,
+    steps=1500,
+    quick=1000,
 )
 THREE_FACTS = task(
     3,
@@ -175,6 +222,6 @@ THREE_FACTS = task(
     "“Where is the coin?”: first what holds it, then who took that, then where that person went last.",
     bars={},
     short={},
-    steps=6000,
-    quick=2000,
+    steps=3000,
+    quick=1500,
 )

@@ -1,16 +1,13 @@
 """Visits of patients with rare diagnoses, in the ontology of diagnoses (GRAM)."""
 
-import gzip
-import json
-import os
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from heedful.zoo.data import rows_of
 from heedful.zoo.networks.visiting import Visiting
 from heedful.zoo.task import Entrant, Examples, Figures, Outcome, Task, Words, at, judge, share
 
@@ -43,14 +40,11 @@ class Ontology:
 @cache
 def ontology() -> Ontology:
     """Categories with enough codes, in the file's order; the ancestors of a code from itself up to the chapter."""
-    path = Path(os.environ["HEEDFUL_DATA"]) / FILE
     by_kind: dict[str, list[tuple[str, list[tuple[str, str]]]]] = {}
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            if len(row["path"]) >= 2:
-                place = [(number, name) for number, name in row["path"]]
-                by_kind.setdefault(row["path"][1][0], []).append((row["icd9"], place))
+    for row in rows_of(FILE):
+        if len(row["path"]) >= 2:
+            place = [(number, name) for number, name in row["path"]]
+            by_kind.setdefault(row["path"][1][0], []).append((row["icd9"], place))
     large = [kind for kind, codes in by_kind.items() if len(codes) >= FEWEST]
     step = max(1, len(large) // KINDS)
     chosen = large[: step * KINDS : step]
