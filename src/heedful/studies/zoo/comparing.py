@@ -4,6 +4,7 @@ and docs/zoo.md, written of the same objects."""
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -125,7 +126,7 @@ def figures_of(rows: pd.DataFrame, task: Task, cost: pd.DataFrame) -> pd.DataFra
     for (entrant, split), some in rows.groupby(["entrant", "split"], sort=False):
         first = split == task.tests[0]
         cells = {row["figure"]: cell(row) for _, row in some.iterrows()}
-        own = cost.loc[str(entrant)]
+        own: Any = cost.loc[str(entrant)]
         costs_of = {"parameters": f"{int(own['parameters']):,}", "steps": f"{int(own['steps']):,}"}
         costs_of["ms a step"] = f"{own['milliseconds']:.0f}"
         lines.append(
