@@ -123,11 +123,8 @@ def print_verdict(screen: Console, verdict: Verdict) -> None:
 
 def interval_words(verdict: Verdict) -> str:
     """The number behind a verdict, its interval, from where on it says yes, and what it rests on."""
-    estimate = verdict.estimate
-    if estimate is None or not verdict.known:
-        return ""
-    number = f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-    return f"({number}; {line_words(verdict)}; {verdict.evidence})"
+    number = verdict.interval
+    return f"({number}; {line_words(verdict)}; {verdict.evidence})" if number else ""
 
 
 def line_words(verdict: Verdict) -> str:
