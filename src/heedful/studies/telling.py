@@ -39,6 +39,9 @@ HALF = 0.5
 
 MOST_NAMED = 4  # units that share another attention, by name
 
+SHOWN = 0.005  # smaller weights would be named as 0.00
+WHOLE = 1e-9  # of rounding
+
 
 def instances_of(
     model: Classifier, split: Split, trace: Trace, examined: Examination, unit: str = "words"
@@ -129,7 +132,7 @@ def _rule(unit: str) -> str:
 def many_words(count: int, among: int) -> str:
     """Of how many texts it is so."""
     of = f"of the {counted(among, 'decision')} that rest on a part of their text"
-    return f"It is the only one {of}" if count == 1 else f"So are {count:,} {of}"
+    return f"It is the only one {of}" if count == 1 else f"The same is true of {count:,} {of}"
 
 
 def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: str) -> Example:
@@ -153,9 +156,10 @@ def pair_words(trace: Trace, number: int, other: Float[Tensor, " units"]) -> str
     place = trace.instance(number)
     names, own = trace.units[place], trace.attention_weights[place]
     top = int(own.argmax())
-    order = other.argsort(descending=True, stable=True)[: int((other > 0).sum())].tolist()
+    order = other.argsort(descending=True, stable=True)[: int((other >= SHOWN).sum())].tolist()
     said = [f"“{brief(names[unit])}” ({float(other[unit]):.2f})" for unit in order]
     few = said if len(said) <= MOST_NAMED else [*said[: MOST_NAMED - 1], f"{len(said) - MOST_NAMED + 1} more"]
     where = " and ".join(filter(None, [", ".join(few[:-1]), few[-1]]))
     most = f"“{brief(names[top])}” ({float(own[top]):.2f})"
-    return f"Attention is most on {most}; all of it on {where} gives the same output."
+    whole = "all" if float(other[order].sum()) > 1 - WHOLE else "nearly all"
+    return f"Attention is most on {most}; {whole} of it on {where} gives the same output."
