@@ -142,6 +142,8 @@ def test_the_command_takes_runs_plans_and_one_run(runs: list[Run], source: Path,
     out, store = tmp_path / "report.html", ["--store", runs[0].path.parent]
     two = call("report", runs[0].path.name[:10], runs[2].path, "-o", out, *store)
     assert (two.code, two.out.splitlines()[-1]) == (0, f"report {out}")
+    assert "verdicts: in the report, or here with --all." in two.out
+    assert "Claims:" not in two.out
     assert "2 runs side by side" in out.read_text(encoding="utf-8")
     one = call("report", runs[0].path.name, "-o", out, *store, "--json").json
     assert (one["report"], one["run"]) == (str(out), str(runs[0].path))
