@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from heedful.studies.telling import many_words, pair_words
+from heedful.studies.telling import many_words, pair_title, pair_words
 from heedful.traces import Trace
 
 TRACE = Trace.from_arrays(
@@ -33,3 +33,8 @@ def test_of_another_attention_no_word_is_named_that_gets_as_good_as_nothing(othe
 def test_of_how_many_texts_it_is_so() -> None:
     assert many_words(1, 30) == "It is the only one of the 30 decisions that rest on a part of their text"
     assert many_words(6, 30) == "The same is true of 6 of the 30 decisions that rest on a part of their text"
+
+
+def test_attention_that_is_nearly_its_own_is_not_called_another() -> None:
+    assert pair_title(0.01) == "And here the same output leaves attention nearly as it is"
+    assert pair_title(0.49) == "And here another attention gives the same output"

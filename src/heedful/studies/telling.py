@@ -39,6 +39,7 @@ HALF = 0.5
 
 MOST_NAMED = 4  # units that share another attention, by name
 
+NEARBY = 0.1  # nats: attention that is no other in the eyes of a reader
 SHOWN = 0.005  # smaller weights would be named as 0.00
 WHOLE = 1e-9  # of rounding
 
@@ -120,7 +121,7 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
             examples.append(instances.example(row, title, note, shown))
     chosen = example_row(attacked, trace, instances.unit)
     if chosen is not None:
-        examples.append(_pair(instances, trace, *chosen, "And here another attention gives the same output"))
+        examples.append(_pair(instances, trace, *chosen, pair_title(float(chosen[0]["jsd_upper"]))))
     return examples
 
 
@@ -148,6 +149,13 @@ def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: 
     ]
     note = f"Chosen as {rule}. {pair_words(trace, number, other)}"
     return instances.shaded(number, shadings, title, note, marked=False)
+
+
+def pair_title(farthest: float) -> str:
+    """What two attentions show of which it is known how far apart (JSD) they can be at most."""
+    if farthest < NEARBY:
+        return "And here the same output leaves attention nearly as it is"
+    return "And here another attention gives the same output"
 
 
 def pair_words(trace: Trace, number: int, other: Float[Tensor, " units"]) -> str:
