@@ -139,6 +139,9 @@ def test_explain_writes_what_the_ending_says(run: Run, call: Call, tmp_path: Pat
     (folded,) = read_explanations(tmp_path / "it.eraser.jsonl", texts={"0": text})
     assert float(folded.scores.sum()) == pytest.approx(1)
     assert "<b>" not in (tmp_path / "it.html").read_text()
+    wrong = call("explain", text, "--run", run.path, "--out", tmp_path / "it.doc")
+    assert (wrong.code, wrong.out) == (1, "")
+    assert ".png, .html, .jsonl or .eraser.jsonl, not as 'it.doc' does." in " ".join(wrong.err.split())
 
 
 def test_faithfulness_writes_the_explanations_that_it_measured(run: Run, call: Call, tmp_path: Path) -> None:

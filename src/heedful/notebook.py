@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from heedful.errors import InputError
 from heedful.files import TABLES, write_table, write_text
@@ -149,6 +149,9 @@ class View:
 class Viewed:
     """A value that has a view."""
 
+    ENDINGS: ClassVar[Sequence[str]] = ()
+    """Further endings of the names that it can be written by."""
+
     @property
     def view(self) -> View:
         raise NotImplementedError
@@ -184,8 +187,8 @@ class Viewed:
         elif place.suffix == ".html":
             write_text(place, self.to_html())
         else:
-            endings = ", ".join((*TABLES, *PICTURES))
-            raise InputError(f"A name ends in {endings} or .html, not as '{place.name}' does.")
+            *known, last = *TABLES, *PICTURES, ".html", *self.ENDINGS
+            raise InputError(f"A name ends in {', '.join(known)} or {last}, not as '{place.name}' does.")
 
 
 def _html_of(part: Strip | Grid) -> str:

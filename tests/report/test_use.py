@@ -198,6 +198,8 @@ def test_texts_are_searched_filtered_and_ordered(report: Report) -> None:
     report.one("#examples .chip").click()
     report.until(lambda: report.texts("#examples .list b") == [TEXTS[2]])
     assert report.texts("#examples .list small") == [f"{CLASSES[1]} 85 % label sad"]
+    told = report.one("#examples .instances > .numbers").text
+    assert told == "1 text of 4. wrongly decided: the decision is not the label."
     report.all("#examples .chip")[1].click()
     report.until(lambda: report.one("#examples .detail").text == "No text is like this.")
     for chip in report.all("#examples .chip"):

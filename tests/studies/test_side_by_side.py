@@ -68,6 +68,10 @@ def test_answers_settings_and_verdicts_stand_beside_each_other(runs: list[Run], 
     assert [v.row() for v in judged[0].verdicts] == [v.row() for v in alone.examined.verdicts if v.claim != "J4"]
     table = page.tables()["runs"]
     assert table["model.score_scale"].tolist() == [1.0, 1.0, 10.0, 10.0]
+    shown = page.section("runs").tables[0].cells
+    assert list(shown) == ["run", "corpus", "score scale", "seed", "test accuracy", "in the store"]
+    assert shown["run"].tolist() == names
+    assert shown["in the store"].tolist() == [run.path.name for run in runs]
     means = page.tables()["means"].query("metric == 'test_accuracy'")
     assert means["seeds"].tolist() == [2, 2]
     assert means["mean"].tolist() == pytest.approx(
@@ -104,6 +108,13 @@ def test_of_many_runs_the_first_are_examined(runs: list[Run], tmp_path: Path, mo
     assert page.notices == ["The first 2 of 4 runs were examined; the table of runs has all."]
 
 
+def test_of_some_runs_the_vocabulary_is_shown(runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_MAPS", 1)
+    page = side_by_side(runs[:2], tmp_path / "report.html")
+    assert len([one for one in page.sections if one.vocabulary]) == 1
+    assert page.notices == ["Of 2 runs the vocabulary of the first 1 is shown."]
+
+
 def test_what_cannot_stand_side_by_side_is_refused(runs: list[Run], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"The run '{runs[0].path.name}' is named twice"):
         side_by_side([runs[0], runs[1], Run(runs[0].path)], tmp_path / "report.html")
@@ -131,6 +142,8 @@ def test_the_command_takes_runs_plans_and_one_run(runs: list[Run], source: Path,
     out, store = tmp_path / "report.html", ["--store", runs[0].path.parent]
     two = call("report", runs[0].path.name[:10], runs[2].path, "-o", out, *store)
     assert (two.code, two.out.splitlines()[-1]) == (0, f"report {out}")
+    assert "verdicts: in the report, or here with --all." in two.out
+    assert "Claims:" not in two.out
     assert "2 runs side by side" in out.read_text(encoding="utf-8")
     one = call("report", runs[0].path.name, "-o", out, *store, "--json").json
     assert (one["report"], one["run"]) == (str(out), str(runs[0].path))

@@ -157,6 +157,29 @@ def test_typing_sliding_and_the_flip(page: Page, text: str, courses: dict[str, A
     page.until(lambda: not page.flipped and page.gone == [])
 
 
+def test_a_click_between_typing_and_reading_does_nothing(page: Page) -> None:
+    page.word(1).click()
+    page.until(lambda: page.gone == [1])
+    page.run(
+        "const f = document.getElementById('text'); f.value = 'good'; f.dispatchEvent(new Event('input'));"
+        "document.querySelector(\"button.unit[data-position='2']\").click(); document.getElementById('minimum').click()"
+    )
+    page.until(lambda: page.one(".strip").get_property("textContent") == "good")
+    page.until(lambda: "nothing erased" in page.one("#now").text)
+    assert not page.one("#problem").is_displayed()
+
+
+def test_a_text_that_is_taken_back_leaves_nothing_busy(page: Page) -> None:
+    slow = "await new Promise((done) => setTimeout(done, 800))"
+    page.run(f"const own = window.fetch; window.fetch = async (...given) => {{ {slow}; return own(...given); }}")
+    page.one("#text").send_keys(" good")
+    page.until(lambda: page.all("body.busy"))
+    page.one("#text").send_keys(Keys.CONTROL, "a", Keys.NULL, Keys.DELETE)
+    page.until(lambda: not page.one("#result").is_displayed())
+    time.sleep(1)
+    assert not page.all("body.busy")
+
+
 def test_a_click_erases_a_word_and_another_one_restores_it(page: Page, site: Site, text: str) -> None:
     before = page.one("#now").text
     page.word(2).click()

@@ -158,7 +158,8 @@ def _headline(known: Known, corpus: Decision, decision: Decision, classes: Known
     words = _IN_DOUBT[decision] if known.get(SOUND) == "no" else _HEADLINES[corpus, decision]
     apart: Decision = "not shown" if decision == "yes" else "yes"
     names = [name for name, own in classes.items() if own == apart]
-    return f"{words} {_APART[decision].format(quoted(names))}" if names else words
+    apart_of = "any one class" if decision == "yes" and len(names) == len(classes) > 1 else quoted(names)
+    return f"{words} {_APART[decision].format(apart_of)}" if names else words
 
 
 def quoted(names: Sequence[str]) -> str:

@@ -202,7 +202,7 @@ CLAIMS = named(
             no=f"{title} does not {often} find a smallest explanation: {{found}} no fewer units would flip the "
             "decision.",
             unsure=f"{title} finds a smallest explanation {{found}}",
-            doubt=close(f"the line of {threshold:.0%}", "texts"),
+            doubt=close(threshold, "texts"),
         )
         for name, by, title, often, threshold in (
             ("S9", "attention", "Attention", "mostly", 0.5),

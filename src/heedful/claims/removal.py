@@ -65,7 +65,7 @@ CLAIMS = named(
         "to one",
         yes="What the model uses follows the data: {found}.",
         no="What the model uses does not follow the data: {found}.",
-        doubt=f"; that is too close to the line of {RIGHT:.0%}, or rests on too few words, to call (it takes "
+        doubt=f"; that is too close to the line of {100 * RIGHT:g} %, or rests on too few words, to call (it takes "
         f"{ALL_RIGHT} that all do).",
         silence=_FEW_WORDS.format("clearly belong to a class and stand in the test texts"),
         sides=("polar tokens",),

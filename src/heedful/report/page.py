@@ -9,6 +9,7 @@ import pandas as pd
 
 from heedful.claims import Decision, Verdict, Verdicts
 from heedful.claims.answer import Answer, Question
+from heedful.claims.scores import SURE
 from heedful.figures.picture import Picture
 from heedful.notebook import View
 from heedful.report import plain
@@ -165,16 +166,15 @@ def verdicts_section(verdicts: Sequence[Verdict]) -> Section:
             "claim": [verdict.claim for verdict in verdicts],
             "verdict": [verdict.decision for verdict in verdicts],
             "states": [verdict.statement for verdict in verdicts],
-            "number": [f"{one.estimate.value:.3f}" if one.estimate and one.known else "–" for one in verdicts],
-            "95 % interval": [
-                f"[{one.estimate.low:.3f}, {one.estimate.high:.3f}]" if one.estimate and one.known else "–"
-                for one in verdicts
-            ],
+            "number": [one.interval.partition(" ")[0] or "–" for one in verdicts],
+            "interval": [one.interval.partition(" ")[2] or "–" for one in verdicts],
             "yes above": [f"{verdict.threshold:.3g}" for verdict in verdicts],
         }
     )
     table = PageTable(name="verdicts", cells=cells, data=data)
-    return Section(name="all-verdicts", title="All verdicts in a table", tables=[table], on_terminal=False)
+    own = f", that of M1 at {100 * SURE:g} %" if any(verdict.claim == "M1" for verdict in verdicts) else ""
+    note = f"Intervals are at the 95 % level{own}."
+    return Section(name="all-verdicts", title="All verdicts in a table", tables=[table], note=note, on_terminal=False)
 
 
 def payload(page: Page) -> dict[str, Any]:

@@ -44,8 +44,9 @@ def print_page(page: Page, console: Console | None = None, *, everything: bool =
         for section in page.sections:
             if section.on_terminal and (everything or not section.judged):
                 _print_section(screen, section)
-        if codes := _codes(page):
-            screen.print(Text(f"\n{codes}", "dim"))
+        left = 0 if everything else sum(len(one.verdicts) for section in page.sections for one in section.judged)
+        if words := f"{counted(left, 'verdict')}: in the report, or here with --all." if left else _codes(page):
+            screen.print(Text(f"\n{words}", "dim"))
         screen.print()
     else:
         screen.print(Text(_rest(page), "dim"))
@@ -123,11 +124,8 @@ def print_verdict(screen: Console, verdict: Verdict) -> None:
 
 def interval_words(verdict: Verdict) -> str:
     """The number behind a verdict, its interval, from where on it says yes, and what it rests on."""
-    estimate = verdict.estimate
-    if estimate is None or not verdict.known:
-        return ""
-    number = f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-    return f"({number}; {line_words(verdict)}; {verdict.evidence})"
+    number = verdict.interval
+    return f"({number}; {line_words(verdict)}; {verdict.evidence})" if number else ""
 
 
 def line_words(verdict: Verdict) -> str:

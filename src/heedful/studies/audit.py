@@ -490,7 +490,10 @@ def _over_time(tables: Mapping[str, pd.DataFrame], naming: str) -> Iterator[Sect
     shown = f"The most frequent tokens of each group, after each of the epochs {first} to {last}."
     lead = shown + (f" In colour, {naming}." if naming else "")
     pictures = [OVER_TIME.headed(naming).picture(tables)]
-    moving = timeline(moments, name="moments", title="Move through the training by the slider", x=polarity)
+    by_hand = "Move through the training by the slider."
+    if polarity != "polarity":
+        by_hand += " Strongest polarity score: the largest of a class less the mean of the others."
+    moving = timeline(moments, name="moments", title=by_hand, x=polarity)
     title = "Over training time"
     yield Section(name="training", title=title, lead=lead, pictures=pictures, timeline=moving, on_terminal=False)
 

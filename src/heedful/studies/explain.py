@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ LOOKS = 50
 class Explanation(Viewed):
     """The trace of one text and where its tokens stand in it."""
 
+    ENDINGS: ClassVar = (".jsonl", ERASER)
     text: str
     trace: Trace
     spans: list[tuple[int, int]]

@@ -74,7 +74,8 @@ PICTURE = Figure(
     name="one-attention",
     title="Another attention for the whole corpus",
     caption="Left the model's attention scores, right those of another attention with the outputs of all texts within "
-    ".05, for the words of the pairs that were looked at. Scores too small to matter stand at the lower edge.",
+    ".05, for the words of the pairs that were looked at. Scores too small to matter stand at the lower edge. Across: "
+    "the polarity score; of three classes or more the largest less the mean of the others.",
     needs=("one-attention",),
     draw=lambda tables: both_attentions(tables["one-attention"]),
 )

@@ -67,6 +67,8 @@ def side_by_side(runs: Sequence[Run], report: Path, *, notices: Sequence[str] = 
         if len(runs) > MOST_RUNS
         else []
     )
+    if len(done) > MOST_MAPS:
+        left.append(f"Of {len(done)} runs the vocabulary of the first {MOST_MAPS} is shown.")
     page = Page(
         title=f"{counted(len(runs), 'run')} side by side: can you trust attention as an explanation here?",
         headline=headline([one.examined for one in done]),
@@ -110,8 +112,13 @@ def name_runs(runs: Sequence[Run]) -> list[str]:
 
 def _name(run: Run, varied: Sequence[str], several: bool) -> str:
     values = [_value(run, name) for name in varied]
-    said = [f"{name.rpartition('.')[2].replace('_', ' ')} {value}" for name, value in zip(varied, values, strict=True)]
+    said = [f"{_spoken(name)} {value}" for name, value in zip(varied, values, strict=True)]
     return ", ".join([*([brief(str(run.manifest["corpus"]))] if several else []), *said])
+
+
+def _spoken(name: str) -> str:
+    """A setting or a metric in words."""
+    return name.rpartition(".")[2].replace("_", " ")
 
 
 def _value(run: Run, name: str) -> str:
@@ -186,8 +193,10 @@ def _runs(runs: Sequence[Run]) -> Section:
     plan = Plan(name="runs", runs=tuple(dict.fromkeys(run.settings for run in runs)))
     manifests = [(run.path.name, run.manifest) for run in runs]
     table = table_of(manifests)
-    shown = ["run", "corpus", *(name for name in plan.varied if name in table), "test_accuracy"]
+    shown = ["corpus", *(name for name in plan.varied if name in table), "test_accuracy"]
     cells = table[shown].assign(test_accuracy=table["test_accuracy"].map(per_cent)).fillna("–").astype(str)
+    cells = cells.rename(columns=_spoken).assign(**{"in the store": table["run"]})
+    cells.insert(0, "run", [printable(name) for name in name_runs(runs)])
     tables = [PageTable(name="runs", title="Runs", cells=cells, data=table)]
     means = summarize(table, plan.varied, metric_names(manifest for _, manifest in manifests))
     if (means["seeds"] > 1).any():
@@ -204,7 +213,7 @@ def _means(means: pd.DataFrame) -> PageTable:
         per_cent(mean) + (f" [{per_cent(low)}, {per_cent(high)}]" if seeds > 1 else "")
         for mean, low, high, seeds in numbers
     ]
-    cells = rows[settings].fillna("–").astype(str).reset_index(drop=True)
+    cells = rows[settings].rename(columns=_spoken).fillna("–").astype(str).reset_index(drop=True)
     cells["test accuracy"], cells["seeds"] = accuracy, rows["seeds"].tolist()
     return PageTable(name="means", title="Means over seeds", cells=cells, data=means)
 

@@ -39,6 +39,10 @@ HALF = 0.5
 
 MOST_NAMED = 4  # units that share another attention, by name
 
+NEARBY = 0.1  # nats: attention that is no other in the eyes of a reader
+SHOWN = 0.005  # smaller weights would be named as 0.00
+WHOLE = 1e-9  # of rounding
+
 
 def instances_of(
     model: Classifier, split: Split, trace: Trace, examined: Examination, unit: str = "words"
@@ -117,7 +121,7 @@ def opening(instances: Instances, trace: Trace, attacked: AttackedAttention) -> 
             examples.append(instances.example(row, title, note, shown))
     chosen = example_row(attacked, trace, instances.unit)
     if chosen is not None:
-        examples.append(_pair(instances, trace, *chosen, "And here another attention gives the same output"))
+        examples.append(_pair(instances, trace, *chosen, pair_title(float(chosen[0]["jsd_upper"]))))
     return examples
 
 
@@ -130,7 +134,7 @@ def rule_of(unit: str) -> str:
 def many_words(count: int, among: int) -> str:
     """Of how many texts it is so."""
     of = f"of the {counted(among, 'decision')} that rest on a part of their text"
-    return f"It is the only one {of}" if count == 1 else f"So are {count:,} {of}"
+    return f"It is the only one {of}" if count == 1 else f"The same is true of {count:,} {of}"
 
 
 def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: str) -> Example:
@@ -148,15 +152,23 @@ def _pair(instances: Instances, trace: Trace, row: pd.Series, rule: str, title: 
     return instances.shaded(number, shadings, title, note, marked=False)
 
 
+def pair_title(farthest: float) -> str:
+    """What two attentions show of which it is known how far apart (JSD) they can be at most."""
+    if farthest < NEARBY:
+        return "And here the same output leaves attention nearly as it is"
+    return "And here another attention gives the same output"
+
+
 def pair_words(trace: Trace, number: int, other: Float[Tensor, " units"]) -> str:
     """Where one text's own attention is, and where it might be."""
     assert trace.units is not None
     place = trace.instance(number)
     names, own = trace.units[place], trace.attention_weights[place]
     top = int(own.argmax())
-    order = other.argsort(descending=True, stable=True)[: int((other > 0).sum())].tolist()
+    order = other.argsort(descending=True, stable=True)[: int((other >= SHOWN).sum())].tolist()
     said = [f"“{brief(names[unit])}” ({float(other[unit]):.2f})" for unit in order]
     few = said if len(said) <= MOST_NAMED else [*said[: MOST_NAMED - 1], f"{len(said) - MOST_NAMED + 1} more"]
     where = " and ".join(filter(None, [", ".join(few[:-1]), few[-1]]))
     most = f"“{brief(names[top])}” ({float(own[top]):.2f})"
-    return f"Attention is most on {most}; all of it on {where} gives the same output."
+    whole = "all" if float(other[order].sum()) > 1 - WHOLE else "nearly all"
+    return f"Attention is most on {most}; {whole} of it on {where} gives the same output."

@@ -344,7 +344,8 @@ function instances(root, data) {
     shown = texts.filter((one) => (!sought || one.text.toLowerCase().includes(sought)) && (decided.value === "" || one.predicted === Number(decided.value)) && [...asked].every((place) => one.traits.includes(place)));
     if (by) shown = [...shown].sort(by);
     const held = texts.length === data.of ? "" : ` The page holds ${texts.length.toLocaleString("en")} of ${counted(data.of, "text")}, evenly drawn; the numbers above are of all.`;
-    told.textContent = `${counted(shown.length, "text")} of ${texts.length.toLocaleString("en")}.${held}`;
+    const meant = [...asked].map((place) => ` ${traits[place].name}: ${traits[place].words}.`).join("");  // titles cannot be seen by touch
+    told.textContent = `${counted(shown.length, "text")} of ${texts.length.toLocaleString("en")}.${held}${meant}`;
     fill();
     if (shown.length) look(shown[0]); else detail.replaceChildren(el("p", { class: "soft" }, "No text is like this."));
   }

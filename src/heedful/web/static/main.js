@@ -18,6 +18,7 @@ let asked = 0; // the same of erasures
 
 const served = (name) => runs.find((run) => run.name === name) ?? runs[0];
 const noun = () => served(state.model).unit;
+const shown = () => readings[0]?.explained.text === state.text; // else it waits to be read, and positions are of the text before
 const course = () => erasure?.rankings.find(({ ranking }) => ranking === state.by) ?? erasure?.rankings[0];
 
 function complain(error) {
@@ -40,6 +41,7 @@ async function readText() {
   $("problem").hidden = true;
   if (!state.text.trim()) {
     $("result").hidden = true;
+    document.body.classList.remove("busy");
     return;
   }
   document.body.classList.add("busy");
@@ -136,6 +138,7 @@ function chooseRanking(by) {
 }
 
 function toggle(position) {
+  if (!shown()) return;
   const toggled = new Set(state.toggled);
   toggled.has(position) ? toggled.delete(position) : toggled.add(position);
   change({ toggled: [...toggled].sort((one, other) => one - other) });
@@ -149,7 +152,7 @@ function showCourse() {
 
 /** Of the model beside the first, the units that stand where erased ones stand. */
 function sameUnits(positions) {
-  const gone = new Uint8Array(state.text.length + 1);
+  const gone = new Uint8Array(readings[0].explained.text.length + 1);
   for (const position of positions) gone.fill(1, readings[0].units[position].start, readings[0].units[position].end);
   return new Set(readings[1].units.flatMap(({ start, end }, position) => (gone.subarray(start, end).includes(1) ? [position] : [])));
 }
@@ -178,7 +181,7 @@ async function askErased() {
   try {
     const answers = await Promise.all(readings.map((one, number) =>
       one.gone.size
-        ? ask("erase", { text: state.text, model: one.explained.model, positions: [...one.gone], rankings: [] }, `erased ${number}`)
+        ? ask("erase", { text: one.explained.text, model: one.explained.model, positions: [...one.gone], rankings: [] }, `erased ${number}`)
         : null));
     if (mine !== asked) return;
     readings.forEach((one, number) => {
@@ -212,6 +215,7 @@ function showNow() {
 // ---- another attention
 
 async function findOther() {
+  if (!shown()) return;
   try {
     const without = $("other-top").checked ? 1 : 0;
     change({ other: without ? "top" : "any" });
@@ -257,7 +261,7 @@ function follow(wanted) {
   $("text").value = state.text;
   $("model").value = state.model;
   $("beside").value = state.beside;
-  readText();
+  readText().then(refreshWords);
 }
 
 function turnLight(theme) {
@@ -289,6 +293,7 @@ function watch() {
     showErasure();
   });
   $("minimum").addEventListener("click", () => {
+    if (!shown()) return;
     change({ gone: 0, toggled: erasure.minimum.positions });
     $("slider").value = 0;
     showErasure();
