@@ -175,7 +175,7 @@ LEARNERS = Task(
         Entrant(name="nested", make=partial(BUILD, 96), member="nested"),
         Entrant(
             name="no attention",
-            make=partial(BUILD, 120, width=0, nested=False),
+            make=partial(BUILD, 120, places=0, nested=False),
             role="baseline",
             words="what the encoder left, and nothing else",
         ),
