@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from heedful.attention.reading import Attention, attend
-from heedful.attention.scores import Additive, Bare, General, Location, TanhDot, cosine, dot, located, scaled_dot
+from heedful.attention.scores import (
+    Additive,
+    Bare,
+    General,
+    Location,
+    TanhDot,
+    cosine,
+    dot,
+    located,
+    place_vectors,
+    scaled_dot,
+)
 from heedful.attention.weighting import WEIGHINGS, entmax15, gate, gaussian_window, softmax, sparsemax, window
 from tests.covering import covers
 from tests.oracles.normalisers import by_bisection
@@ -78,7 +89,7 @@ def test_several_queries_of_scores_with_parameters() -> None:
     for score in (
         General(4, 2),
         Location(4, 9),
-        TanhDot(4, 2, 3, width=3),
+        TanhDot(4, 2, 3),
         Additive(2, 5, query_size=4, filters=2, width=5),
     ):
         together = attend(score.double(), queries, keys.unsqueeze(1), previous=previous)
@@ -92,18 +103,12 @@ def test_what_stood_around_by_hand() -> None:
     assert f.squeeze(-1).tolist() == [3.0, 2.0, 1.0, 0.0]
 
 
-def test_a_product_of_tanh_with_the_last_place_by_hand() -> None:
-    """Two equal keys, query and key artanh ½ in one of four features: scores ¼. The filter's left arm is ½, and √4 = 2:
-    the key after the one that was looked at gets ¼ + 2 · ½ = 1¼."""
-    score = TanhDot(1, 1, 4, width=3).double()
-    with torch.no_grad():
-        for weight in (score.query_weight, score.key_weight):
-            weight.copy_(torch.tensor([[1.0], [0.0], [0.0], [0.0]]))
-        assert score.filter is not None
-        score.filter.copy_(torch.tensor([[0.5, 0.0, 0.0]]))
-    x = math.atanh(0.5)
-    found = score(row(x), row(x, x).unsqueeze(-1), row(1.0, 0.0))
-    assert found.tolist() == pytest.approx([0.25, 1.25], abs=1e-15)
+def test_places_by_hand() -> None:
+    """Four numbers: waves of 4 and of 64 places. Place 1 is a quarter of the first turn, place 16 of the second."""
+    found = place_vectors(row(0.0, 1.0, 16.0), 4)
+    small = 2 * math.pi / 64
+    expected = [[0, 0, 1, 1], [1, math.sin(small), 0, math.cos(small)], [0, 1, 1, 0]]
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), atol=1e-12, rtol=0)
 
 
 @given(st.lists(st.lists(st.floats(-5, 5), min_size=4, max_size=4), min_size=1, max_size=3), st.integers(1, 15))

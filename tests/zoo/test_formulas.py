@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.reading import Read
+from heedful.attention.scores import place_vectors
 from heedful.zoo.members import MEMBERS
 from heedful.zoo.members.acf import CollaborativeFiltering
 from heedful.zoo.members.d_attn import DualAttention
@@ -224,7 +225,7 @@ def test_nested(places: int) -> None:
     layer, inputs, read = run("nested", places)
 
     def layers(one: Any) -> Any:
-        score = one.score
+        score = one
         return (held(score.query_weight), held(score.query_bias)), (held(score.key_weight), held(score.key_bias))
 
     for i in range(2):
@@ -236,6 +237,30 @@ def test_nested(places: int) -> None:
         )  # fmt: skip
         same_look(read, i, outer)
         same_look(read.within[0], i, inner)
+
+
+def test_nested_with_places() -> None:
+    """The same equations on queries and keys with the vectors of their steps and places behind them."""
+    layer = Nested(2, 2, 2, 2, 3, places=4).double()
+    query, letter_query, words = row(0.3, -1.0), row(1.2, 0.4), torch.stack([row(0.1, 1.0), row(-2.0, 0.5)])
+    letters = torch.stack([words + 1, words - 1])
+    read = layer(query, words, letter_query, letters, step=1, letter_step=2)
+    at = held(place_vectors(torch.arange(3, dtype=torch.float64), 4))
+
+    def layers(score: Any) -> Any:
+        return (held(score.query_weight), held(score.query_bias)), (held(score.key_weight), held(score.key_bias))
+
+    def told(rows: Tensor) -> Any:
+        return [one + place for one, place in zip(held(rows), at, strict=False)]
+
+    outer, inner = mechanisms.nested(
+        held(query) + at[1], told(words), held(letter_query) + at[2], [told(one) for one in letters],
+        layers(layer.words), layers(layer.letters)
+    )  # fmt: skip
+    same(read.weights, outer[1])
+    same(read.context, outer[0][:2])
+    same(read.within[0].weights, inner[1])
+    same(read.within[0].context, inner[0][:2])
 
 
 @PLACES

@@ -269,17 +269,19 @@ def test_one_item_of_a_history_is_of_the_genre() -> None:
     for row in range(COUNT):
         genre = int(preferences.LIKES[examples.inputs["user"][row]])
         history = examples.inputs["history"][row]
-        has = [genre in preferences.ITEM_PARTS[item].tolist() for item in history.tolist()]
+        genres = examples.inputs["genres"][row]
+        assert all(len(set(parts)) == preferences.PARTS for parts in genres.tolist())
+        has = [genre in parts for parts in genres.tolist()]
         assert [place for place, one in enumerate(has) if one] == only(examples.sources["item"][row, 0])
         (place,) = only(examples.sources["item"][row, 0])
         (part,) = only(examples.sources["component"][row, place])
-        assert int(preferences.ITEM_PARTS[history[place], part]) == genre
+        assert int(genres[place, part]) == genre
         candidates = examples.inputs["candidates"][row]
         taken = candidates[int(examples.targets[row, 0])]
         assert int(preferences.ITEM_STYLES[taken]) == int(preferences.ITEM_STYLES[history[place]])
         assert preferences.ITEM_STYLES[candidates].tolist() == list(range(preferences.STYLES))
-        seen = examples.inputs["components"][row, place, part] - preferences.LOOKS[genre]
-        assert float(seen.norm()) < 3.0
+        seen = examples.inputs["components"][row, place, part] - preferences.looks()[genre]
+        assert float(seen.norm()) < 1.0
 
 
 @pytest.mark.skipif("visits" not in HERE, reason="HEEDFUL_DATA is not set: the ontology is not at hand")

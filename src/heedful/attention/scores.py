@@ -5,7 +5,6 @@ heads, further queries) broadcast: for several queries of the same keys, give qu
 [batch 1 keys features].
 """
 
-import math
 from collections.abc import Callable, Mapping
 
 import torch
@@ -33,7 +32,7 @@ def scaled_dot(
     query: Float[Tensor, "... features"], keys: Float[Tensor, "... keys features"]
 ) -> Float[Tensor, "... keys"]:
     """e_j = qᵀk_j / √d (Vaswani et al. 2017, Eq. 1)."""
-    return dot(query, keys) / math.sqrt(query.shape[-1])
+    return dot(query, keys) / query.shape[-1] ** 0.5
 
 
 def general(
@@ -101,6 +100,14 @@ def tanh_dot(
     """e_j = tanh(W q + b)ᵀ tanh(U k_j + c): φ₁(d)ᵀφ₂(h) of Ji et al. 2017, section 3.1.2."""
     asked = F.linear(query, query_weight, query_bias).tanh()
     return dot(asked, F.linear(keys, key_weight, key_bias).tanh())
+
+
+def place_vectors(places: Float[Tensor, "..."], size: int) -> Float[Tensor, "... size"]:
+    """Sines and cosines of a place, of wavelengths from 4 to 64 places (after Vaswani et al. 2017, section 3.5)."""
+    count = size // 2
+    waves = 4 * 16 ** (torch.arange(count, dtype=places.dtype, device=places.device) / max(1, count - 1))
+    angles = 2 * torch.pi * places.unsqueeze(-1) / waves
+    return torch.cat([angles.sin(), angles.cos()], -1)
 
 
 class Score(nn.Module):
@@ -199,20 +206,16 @@ class Additive(Score):
 
 
 class TanhDot(Score):
-    """`tanh_dot` with its parameters; with a width also √size (F ∗ α)_j, a filter over the weights of the step before.
+    """`tanh_dot` with its parameters."""
 
-    The dot product of so many tanh is of the order of √size: so the filter is heard beside it.
-    """
-
-    def __init__(self, query_size: int, key_size: int, size: int, *, width: int = 0) -> None:
+    def __init__(self, query_size: int, key_size: int, size: int) -> None:
         super().__init__()
         self.query_weight, self.query_bias = drawn(size, query_size), nn.Parameter(torch.zeros(size))
         self.key_weight, self.key_bias = drawn(size, key_size), nn.Parameter(torch.zeros(size))
-        self.filter = drawn(1, width) if width else None
 
-    def forward(self, query: Tensor | None, keys: Tensor, previous: Tensor | None = None) -> Tensor:
+    def forward(self, query: Tensor | None, keys: Tensor, _previous: Tensor | None = None) -> Tensor:
         assert query is not None, "this score needs a query"
-        scores = tanh_dot(
+        return tanh_dot(
             query,
             keys,
             query_weight=self.query_weight,
@@ -220,11 +223,6 @@ class TanhDot(Score):
             key_weight=self.key_weight,
             key_bias=self.key_bias,
         )
-        if self.filter is None:
-            return scores
-        assert previous is not None, "this score needs the weights of the step before"
-        there: Tensor = located(previous, self.filter)[..., 0]
-        return scores + math.sqrt(len(self.query_bias)) * there
 
 
 def drawn(*shape: int) -> nn.Parameter:

@@ -19,20 +19,20 @@ class Correcting(Network):
     Steps are the words, and then, word after word, `written` letters of each that is unknown. Letters are answered
     where the word is said to be unknown (in training: where it is).
 
-    width: of the filter over the weights of the step before, in both scores; 0 leaves it out.
+    places: numbers by which both scores know step and place; 0 leaves them out.
     nested: without it the decoder of letters has its first state and nothing else, and that of words looks at nothing
         but the state that the encoder left.
     """
 
     def __init__(
-        self, words: int, letters: int, size: int, hidden: int, *, written: int, width: int = 5, nested: bool = True
+        self, words: int, letters: int, size: int, hidden: int, *, written: int, places: int = 16, nested: bool = True
     ) -> None:
         super().__init__()
         self.words, self.letters, self.written = words, letters, written
         self.letter = nn.Embedding(letters, size, padding_idx=PAD)
         self.spelling, self.sentence = Reader(size, hidden), Reader(hidden, hidden)
         self.wrote = nn.Embedding(words, size)
-        self.nested = Nested(hidden, hidden, hidden, hidden, hidden, width=width) if nested else None
+        self.nested = Nested(hidden, hidden, hidden, hidden, hidden, places=places) if nested else None
         read = hidden if nested else 0
         self.cell, self.letter_cell = nn.GRUCell(size + read, hidden), nn.GRUCell(size + read, hidden)
         self.say, self.spell = (nn.Sequential(nn.Linear(hidden + read, hidden), nn.Tanh(), nn.Linear(hidden, count))
@@ -97,14 +97,13 @@ class Correcting(Network):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Logits of words, what letters begin from, the place that was looked at, and the weights."""
         given, weights = self.first.expand(len(keys), -1), torch.zeros_like(mask, dtype=keys.dtype)
-        weights[:, 0] = 1.0
         said, states, looks = [], [], []
         for step in range(steps):
             if self.nested is None:
                 state = held = self.cell(given, state)
             else:
                 readable = mask if without is None else mask & ~without[:, step]
-                read = self.nested.words(state, keys, mask=readable, previous=weights)
+                read = self.nested.look_at_words(state, keys, mask=readable, step=step)
                 weights = read.weights
                 state = self.cell(torch.cat([given, read.context], 1), state)
                 held = torch.cat([state, read.context], 1)
@@ -137,14 +136,13 @@ class Correcting(Network):
     ) -> tuple[Float[Tensor, "rows written classes"], Float[Tensor, "rows written letters"]]:
         state, given = self.begin(held).relu(), self.first_letter.expand(len(held), -1)
         weights = torch.zeros_like(mask, dtype=keys.dtype)
-        weights[:, 0] = 1.0
         said, looks = [], []
         for step in range(self.written):
             if self.nested is None:
                 state = seen = self.letter_cell(given, state)
             else:
                 readable = mask if without is None else mask & ~without[:, step]
-                read = self.nested.letters(state, keys, mask=readable, previous=weights)
+                read = self.nested.look_at_letters(state, keys, mask=readable, step=step)
                 weights = read.weights
                 state = self.letter_cell(torch.cat([given, read.context], 1), state)
                 seen = torch.cat([state, read.context], 1)

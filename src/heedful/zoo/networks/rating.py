@@ -36,7 +36,7 @@ class Rating(Network):
         reads = {name: self._read(name, examples.inputs[name], without) for name in ("user", "item")}
         user, item = self.user_latent(reads["user"].context), self.item_latent(reads["item"].context)
         rating = (user * item).sum(-1) + self.bias
-        looks = {} if self.open_gates else {name: read.weights.unsqueeze(1) for name, read in reads.items()}
+        looks = {} if self.open_gates else {name: open_to(read).unsqueeze(1) for name, read in reads.items()}
         return Outcome(logits=rating[:, None, None], weights=looks)
 
     def _read(self, name: str, words: Int[Tensor, "examples words"], without: Looks | None) -> Read:
@@ -47,6 +47,12 @@ class Rating(Network):
             mask = mask & ~without[name][:, 0]
         read: Read = network(self.embed(words), mask=mask, open_gates=self.open_gates)
         return read
+
+
+def open_to(read: Read) -> Float[Tensor, "documents words"]:
+    """How open the wider open one of both gates is for each word: they share the words between them."""
+    near, far = read.within
+    return torch.maximum(near.weights, far.weights)
 
 
 def squared(outcome: Outcome, examples: Examples) -> Float[Tensor, ""]:

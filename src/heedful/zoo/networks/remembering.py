@@ -10,10 +10,14 @@ from heedful.zoo.task import Examples, Looks, Network, Outcome, Pooled
 
 SLOTS = 3
 """Words of a fact: who, does what, what."""
+DEVIATION = 0.3
 
 
 class Remembering(Network):
     """Facts are sums of the vectors of their words, one table for each slot, and of how long ago they were.
+
+    At first a word has one vector in all slots and tables, so that a question finds the facts that share a word with
+    it: from vectors without that, every second training stays where it began.
 
     The answer is made of what the last hop read, and of nothing else. With the question and earlier hops in it, as
     Sukhbaatar et al. have it, the network learns to read all facts first and to take away the wrong ones: the answers
@@ -27,9 +31,10 @@ class Remembering(Network):
 
     def __init__(self, words: int, facts: int, size: int, *, hops: int, aged: bool = True) -> None:
         super().__init__()
-        self.found, self.read, self.asked = (nn.Embedding(SLOTS * words, size) for _ in range(3))
-        for table in (self.found, self.read, self.asked):
-            nn.init.normal_(table.weight, std=0.3)
+        first = DEVIATION * torch.randn(words, size).repeat(SLOTS, 1)
+        self.found, self.read, self.asked = (
+            nn.Embedding.from_pretrained(first.clone(), freeze=False) for _ in range(3)
+        )
         self.register_buffer("slots", words * torch.arange(SLOTS), persistent=False)
         self.ages = nn.Parameter(0.1 * torch.randn(2, facts, size)) if aged else None
         self.memory = Memory(size, hops) if hops else None

@@ -1,6 +1,6 @@
 """Users who like one genre, which one part of one item of their history shows (attentive collaborative filtering)."""
 
-from functools import partial
+from functools import cache, partial
 
 import torch
 from jaxtyping import Float, Int
@@ -9,51 +9,58 @@ from torch import Tensor
 from heedful.zoo.networks.recommending import Recommending
 from heedful.zoo.task import Entrant, Examples, Outcome, Task, Words
 
-USERS, ITEMS, GENRES, STYLES = 60, 240, 8, 6
-PARTS, HISTORY, FEATURES = 3, 5, 10
-NAMES = ("crime", "love", "war", "music", "space", "horse", "ghost", "sport")
+USERS, ITEMS, GENRES, STYLES = 80, 240, 16, 6
+PARTS, HISTORY, FEATURES = 5, 5, 5
+NAMES = (
+    "crime", "love", "war", "music", "space", "horse", "ghost", "sport", "sea", "school", "court", "magic", "road",
+    "farm", "spy", "dance",
+)  # fmt: skip
+LIKES = torch.arange(USERS) % GENRES
+"""The genre of each user, which nobody says."""
+ITEM_STYLES = torch.arange(ITEMS) % STYLES
+NOISE = 0.1
 
 
-def world() -> tuple[
-    Int[Tensor, " users"], Int[Tensor, "items parts"], Int[Tensor, " items"], Float[Tensor, "genres n"]
-]:
-    """The genre of each user, the genres of the parts of each item, its style, and what a genre looks like."""
-    by = torch.Generator().manual_seed(11)
-    likes = torch.arange(USERS) % GENRES
-    parts = torch.rand(ITEMS, GENRES, generator=by).argsort(1)[:, :PARTS]
-    styles = torch.arange(ITEMS) % STYLES
-    return likes, parts, styles, torch.randn(GENRES, FEATURES, generator=by)
-
-
-LIKES, ITEM_PARTS, ITEM_STYLES, LOOKS = world()
-NOISE = 0.3
+@cache
+def looks() -> Float[Tensor, "genres features"]:
+    """What a genre looks like: more genres than features, so that the mean of some may be that of others."""
+    return torch.randn(GENRES, FEATURES, generator=torch.Generator().manual_seed(11))
 
 
 def draw(_split: str, count: int, generator: torch.Generator) -> Examples:
-    """Five items, of which one has a part of the user's genre. What the user takes next has its style."""
+    """Five items with five parts each, of which one has the user's genre. What the user takes next has the style of its
+    item. Parts are drawn anew each time: what an item is does not say what it shows."""
     users = torch.randint(USERS, (count,), generator=generator)
-    has = (LIKES[users][:, None, None] == ITEM_PARTS).any(-1)  # [examples items]
     styles = torch.randint(STYLES, (count, HISTORY), generator=generator)
-    place = torch.randint(HISTORY, (count,), generator=generator)
+    place, part = (torch.randint(some, (count,), generator=generator) for some in (HISTORY, PARTS))
+    others = torch.rand(count, HISTORY, GENRES - 1, generator=generator).argsort(-1)[..., :PARTS]
+    likes = LIKES[users][:, None, None]
     shows = torch.arange(HISTORY) == place.unsqueeze(1)
-    fits = (styles.unsqueeze(-1) == ITEM_STYLES) & (has.unsqueeze(1) == shows.unsqueeze(-1))
-    history = (fits * torch.rand(count, HISTORY, ITEMS, generator=generator)).argmax(-1)
-    parts = ITEM_PARTS[history]
-    components = LOOKS[parts] + NOISE * torch.randn(count, HISTORY, PARTS, FEATURES, generator=generator)
-    offered = (torch.arange(STYLES)[:, None] == ITEM_STYLES).expand(count, -1, -1)
-    candidates = (offered * torch.rand(count, STYLES, ITEMS, generator=generator)).argmax(-1)
-    marked = (parts == LIKES[users][:, None, None]) & shows.unsqueeze(-1)
+    marked = shows.unsqueeze(-1) & (torch.arange(PARTS) == part[:, None, None])
+    genres = torch.where(marked, likes, others + (others >= likes))
+    components = looks()[genres] + NOISE * torch.randn(*genres.shape, FEATURES, generator=generator)
     return Examples(
-        inputs={"user": users, "history": history, "components": components, "candidates": candidates},
+        inputs={
+            "user": users,
+            "history": of_styles(styles, generator),
+            "genres": genres,
+            "components": components,
+            "candidates": of_styles(torch.arange(STYLES).expand(count, -1), generator),
+        },
         targets=styles.gather(1, place.unsqueeze(1)),
         sources={"item": shows.unsqueeze(1), "component": marked},
     )
 
 
+def of_styles(styles: Int[Tensor, "examples places"], generator: torch.Generator) -> Int[Tensor, "examples places"]:
+    """Items of these styles."""
+    return styles + STYLES * torch.randint(ITEMS // STYLES, styles.shape, generator=generator)
+
+
 def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     right = bool(outcome.answers[number, 0] == examples.targets[number, 0])
     inputs = examples.inputs
-    parts = [[NAMES[genre] for genre in one] for one in ITEM_PARTS[inputs["history"][number]].tolist()]
+    parts = [[NAMES[genre] for genre in one] for one in inputs["genres"][number].tolist()]
     items = [f"item {place + 1}" for place in range(HISTORY)]
     return Words(
         rows={"item": ["history"], "component": items},
@@ -68,9 +75,9 @@ BUILD = partial(Recommending, USERS, ITEMS, FEATURES)
 PREFERENCES = Task(
     name="preferences",
     title="What a user likes, from one part of one item",
-    words="Sixty users like one of eight genres each, which nobody says. Of five items of a history one has a part of "
-    "that genre; what is taken next has that item's style. The right item is that one, the right part the one of that "
-    "genre.",
+    words="Eighty users like one of sixteen genres each, which nobody says. Of five items of a history one has a part "
+    "of that genre; what is taken next has that item's style. The right item is that one, the right part the one of "
+    "that genre.",
     draw=draw,
     entrants=(
         Entrant(
@@ -95,7 +102,7 @@ PREFERENCES = Task(
         ),
     ),
     show=show,
-    steps=4000,
+    steps=2500,
     quick_steps=1500,
     batch=128,
     rate=5e-3,
