@@ -5,6 +5,7 @@ heads, further queries) broadcast: for several queries of the same keys, give qu
 [batch 1 keys features].
 """
 
+import math
 from collections.abc import Callable, Mapping
 
 import torch
@@ -32,7 +33,7 @@ def scaled_dot(
     query: Float[Tensor, "... features"], keys: Float[Tensor, "... keys features"]
 ) -> Float[Tensor, "... keys"]:
     """e_j = qᵀk_j / √d (Vaswani et al. 2017, Eq. 1)."""
-    return dot(query, keys) / query.shape[-1] ** 0.5
+    return dot(query, keys) / math.sqrt(query.shape[-1])
 
 
 def general(

@@ -83,11 +83,11 @@ def examples_of_pairs(given: list[list[str | None]], texts: list[list[str]]) -> 
         for place, word in enumerate(["⊢", *(word for word in words if word), "⊢"]):
             source[number, place, : len(word) + 2] = torch.tensor([LETTERS.index(letter) for letter in f"^{word}∎"])
         place = 1
-        for step, (word, right) in enumerate(zip(words, text, strict=True)):
+        for step, (wrote, right) in enumerate(zip(words, text, strict=True)):
             targets[number, step] = known.numbers.get(right, UNKNOWN)
             marks[number, step, place] = True
-            changed[number, step] = word is not None and word != right
-            place += word is not None
+            changed[number, step] = wrote is not None and wrote != right
+            place += wrote is not None
             if right not in known.numbers:
                 spelling = [*(LETTERS.index(letter) for letter in right), LETTER_END][:WRITTEN]
                 begin = STEPS + step * WRITTEN
