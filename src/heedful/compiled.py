@@ -1,5 +1,6 @@
 """Loops compiled for the CPU: where tensor operations would pass over the memory many times, one loop does it once."""
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -17,9 +18,30 @@ def compiled(function: F) -> F:
     functions with `no_type_check`: the compiler reads the plain function.
     """
     try:
-        return cast(F, numba.njit(cache=True, **OPTIONS)(function))
+        made: Any = numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # no folder to keep it in
         return cast(F, numba.njit(**OPTIONS)(function))
+    keep_apart(made._cache._cache_file)
+    return cast(F, made)
+
+
+def keep_apart(kept: Any) -> None:
+    """Have the file of every kept loop called by the types it is compiled for.
+
+    Numba counts: two processes that compile a loop at the same time for different types both write to number 1, and
+    whoever then reads the index of one and the code of the other computes with wrong types, in silence.
+    """
+
+    def save(key: object, data: object) -> None:
+        name = kept._data_name_pattern.replace("{number:d}", _digest(key))
+        kept._save_data(name, data)  # before the index names it
+        kept._save_index({**kept._load_index(), key: name})
+
+    kept.save = save
+
+
+def _digest(key: object) -> str:
+    return hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
 
 def inlined(function: F) -> F:
