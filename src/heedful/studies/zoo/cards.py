@@ -8,9 +8,11 @@ import pandas as pd
 
 from heedful.errors import UnknownName
 from heedful.store import Store
+from heedful.studies.zoo.looking import looked_at
 from heedful.studies.zoo.trying import SEEDS, reached, results
 from heedful.zoo.member import Member
 from heedful.zoo.members import MEMBERS
+from heedful.zoo.results import Result
 from heedful.zoo.task import Task
 from heedful.zoo.tasks import TASKS, tasks_of
 
@@ -26,10 +28,12 @@ def card(name: str, store: Store, *, seeds: int = SEEDS, quick: bool = False) ->
     if name in MEMBERS:
         member = MEMBERS[name]
         tasks = tasks_of(name)
-        figures = of_member(name, reached(results(tasks, store, seeds=seeds, quick=quick)))
+        found = results(tasks, store, seeds=seeds, quick=quick)
+        figures = of_member(name, reached(found))
+        shown = next((one for one in found if one.record["member"] == name and one.record["role"] == "member"), None)
         return Card(
             content={**member.card(), "tasks": [task.name for task in tasks], "figures": figures.to_dict("records")},
-            lines=[*member_lines(member), *figure_lines(figures)],
+            lines=[*member_lines(member), *figure_lines(figures), *_picture(shown)],
         )
     if name not in TASKS:
         raise UnknownName("member or task of the zoo", name, [*MEMBERS, *TASKS])
@@ -39,6 +43,14 @@ def card(name: str, store: Store, *, seeds: int = SEEDS, quick: bool = False) ->
         content={**task_content(task), "figures": figures.to_dict("records")},
         lines=[*task_lines(task), *figure_lines(figures)],
     )
+
+
+def _picture(shown: Result | None) -> Iterator[str]:
+    if shown is not None:
+        table, said = looked_at(shown)
+        yield ""
+        yield f"An example of {shown.record['task']}{f': {said}' if said else ''}"
+        yield from letters_of(table)
 
 
 def of_member(name: str, figures: pd.DataFrame) -> pd.DataFrame:
@@ -75,6 +87,26 @@ def task_lines(task: Task) -> list[str]:
     lines = [f"{task.title} ({task.name})", "", task.words, "", f"steps     {task.steps} of {task.batch} examples"]
     entrants = [f"{one.role:9} {one.name}{f': {one.words}' if one.words else ''}" for one in task.entrants]
     return [*lines, *entrants]
+
+
+SHADES = " ░▒▓█"
+MOST_ROWS = 12
+
+
+def letters_of(table: pd.DataFrame) -> Iterator[str]:
+    """The picture of one example in letters: darker where more attention lies, the known source between dots."""
+    for look, part in table.groupby("look", sort=False):
+        columns = [str(word) for word in part.drop_duplicates("column").sort_values("column")["column_word"]]
+        width = max(3, *(len(word) for word in columns)) if len(columns) <= 14 else 3
+        heads = " ".join(f"{word[:width]:^{width}}" for word in columns)
+        yield f"{look:>16} {heads}"
+        for row, cells in list(part.groupby("row", sort=True))[:MOST_ROWS]:
+            del row
+            marks = (
+                f"{'·' if source else ' '}{SHADES[round(4 * min(1.0, weight))] * (width - 2)}{'·' if source else ' '}"
+                for weight, source in zip(cells["weight"], cells["source"], strict=True)
+            )
+            yield f"{str(cells['row_word'].iloc[0])[:16]:>16} {' '.join(marks)}"
 
 
 def figure_lines(figures: pd.DataFrame) -> Iterator[str]:

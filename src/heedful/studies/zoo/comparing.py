@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from heedful.attention.scores import FUNCTIONS
 from heedful.figures.picture import Picture
 from heedful.files import write_table, write_text
 from heedful.store import Store
@@ -91,7 +92,16 @@ def page(found: Comparison, folder: str) -> str:
     lines = [HEAD.format(seeds=seeds), "## Tasks", ""]
     for task in TASKS.values():
         lines += [*task_section(task, found, folder), ""]
-    lines += ["## Where attention points, and what erasing does", "", *erasing_section(found), "", "## Members", ""]
+    lines += [
+        "## Where attention points, and what erasing does",
+        "",
+        *erasing_section(found),
+        "",
+        "## Members",
+        "",
+        *score_section(),
+        "",
+    ]
     for member in MEMBERS.values():
         lines += [*member_section(member), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -162,6 +172,16 @@ def rounded(value: object) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value:.3f}"
     return str(value)
+
+
+def score_section() -> Iterator[str]:
+    rows = [
+        {"score": name, "formula": f"`{formula}`", "source": source} for name, (formula, source) in FUNCTIONS.items()
+    ]
+    yield "The scores that members are made of; weights are made of them by softmax, sparsemax, 1.5-entmax, a gate, or"
+    yield "a window (`heedful.attention.weighting`)."
+    yield ""
+    yield from markdown(pd.DataFrame(rows))
 
 
 def member_section(member: Member) -> Iterator[str]:

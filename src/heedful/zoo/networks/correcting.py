@@ -14,7 +14,7 @@ UNKNOWN = 0
 
 
 class Correcting(Network):
-    """Words are read from their letters, in both directions, then sentences from words.
+    """Known words have vectors, unknown ones are read from their letters; sentences are read from words.
 
     Steps are the words, and then, word after word, `written` letters of each that is unknown. Letters are answered
     where the word is said to be unknown (in training: where it is).
@@ -31,7 +31,7 @@ class Correcting(Network):
         self.words, self.letters, self.written = words, letters, written
         self.letter = nn.Embedding(letters, size, padding_idx=PAD)
         self.spelling, self.sentence = Reader(size, hidden), Reader(hidden, hidden)
-        self.wrote = nn.Embedding(words, size)
+        self.known, self.wrote = nn.Embedding(words, hidden), nn.Embedding(words, size)
         self.nested = Nested(hidden, hidden, hidden, hidden, hidden, places=places) if nested else None
         read = hidden if nested else 0
         self.cell, self.letter_cell = nn.GRUCell(size + read, hidden), nn.GRUCell(size + read, hidden)
@@ -41,11 +41,14 @@ class Correcting(Network):
         self.first, self.first_letter = nn.Parameter(torch.zeros(size)), nn.Parameter(torch.zeros(size))
 
     def forward(self, examples: Examples, *, forced: bool = False, without: Looks | None = None) -> Outcome:
-        """Inputs: letters [examples places letters], zeros where there is none."""
+        """Inputs: letters [examples places letters], zeros where there is none, and known [examples places], the number
+        of each word, or that of the unknown one."""
         source = examples.inputs["letters"]
         there = source != PAD
         mask = there.any(-1)
-        spelt, vectors = self._spelling(source, there, mask)
+        spelt, spelled = self._spelling(source, there, mask)
+        known = examples.inputs["known"].unsqueeze(-1)
+        vectors = torch.where(known == UNKNOWN, spelled, self.known(known.squeeze(-1)))
         keys, state = self.sentence(vectors, mask)
         steps = examples.targets.shape[1] // (1 + self.written)
         told = examples.targets[:, :steps]

@@ -92,6 +92,7 @@ def draw(split: str, count: int, generator: torch.Generator) -> Examples:
     """In a test split all misspellings are new. Names are drawn for every sentence and are new as well."""
     by = random.Random(int(torch.randint(2**62, (), generator=generator)))
     source = torch.zeros(count, STEPS + 1, SOURCE_LETTERS, dtype=torch.long)
+    known = torch.zeros(count, STEPS + 1, dtype=torch.long)
     targets = torch.full((count, STEPS * (1 + WRITTEN)), -1)
     kinds = torch.full((count, STEPS), -1)
     words = torch.zeros(count, STEPS, STEPS + 1, dtype=torch.bool)
@@ -101,6 +102,7 @@ def draw(split: str, count: int, generator: torch.Generator) -> Examples:
         given = ["⊢", *(part.source for part in parts if part.source), "⊢"]
         for place, word in enumerate(given):
             spelt = f"^{word}∎"
+            known[number, place] = END if word == "⊢" else NUMBER.get(word, UNKNOWN)
             source[number, place, : len(spelt)] = torch.tensor([LETTERS.index(letter) for letter in spelt])
         place = 1
         for step, part in enumerate(parts):
@@ -116,7 +118,9 @@ def draw(split: str, count: int, generator: torch.Generator) -> Examples:
             place += part.source is not None
         targets[number, len(parts)] = END
     return Examples(
-        inputs={"letters": source, "kinds": kinds}, targets=targets, sources={"word": words, "letter": letters}
+        inputs={"letters": source, "known": known, "kinds": kinds},
+        targets=targets,
+        sources={"word": words, "letter": letters},
     )
 
 

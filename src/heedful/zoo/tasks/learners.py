@@ -76,11 +76,13 @@ def examples_of_pairs(given: list[list[str | None]], texts: list[list[str]]) -> 
     """Sentences as they are given, None where a word is missing, and as they should be."""
     known, count = language(), len(texts)
     source = torch.zeros(count, STEPS + 1, SOURCE_LETTERS, dtype=torch.long)
+    numbers = torch.zeros(count, STEPS + 1, dtype=torch.long)
     targets = torch.full((count, STEPS * (1 + WRITTEN)), -1)
     marks = torch.zeros(count, STEPS, STEPS + 1, dtype=torch.bool)
     changed = torch.zeros(count, STEPS, dtype=torch.bool)
     for number, (words, text) in enumerate(zip(given, texts, strict=True)):
         for place, word in enumerate(["⊢", *(word for word in words if word), "⊢"]):
+            numbers[number, place] = WORD_END if word == "⊢" else known.numbers.get(word, UNKNOWN)
             source[number, place, : len(word) + 2] = torch.tensor([LETTERS.index(letter) for letter in f"^{word}∎"])
         place = 1
         for step, (wrote, right) in enumerate(zip(words, text, strict=True)):
@@ -93,7 +95,9 @@ def examples_of_pairs(given: list[list[str | None]], texts: list[list[str]]) -> 
                 begin = STEPS + step * WRITTEN
                 targets[number, begin : begin + len(spelling)] = torch.tensor(spelling)
         targets[number, len(text)] = WORD_END
-    return Examples(inputs={"letters": source, "changed": changed}, targets=targets, sources={"word": marks})
+    return Examples(
+        inputs={"letters": source, "known": numbers, "changed": changed}, targets=targets, sources={"word": marks}
+    )
 
 
 def said(outcome: Outcome) -> list[list[str]]:
