@@ -97,7 +97,7 @@ def test_one_item_and_many_are_read(name: str, places: int) -> None:
 
 
 @PLACED
-def examples_of_do_not_touch_each_other(name: str) -> None:
+def test_examples_do_not_touch_each_other(name: str) -> None:
     """Of a batch of two the first is what it is alone."""
     case = CASES[name]
     layer, inputs = case.layer(name), case.inputs(4)

@@ -11,10 +11,11 @@ import torch
 from matplotlib.patches import Rectangle
 
 from heedful.figures.attention import attention_grid
+from heedful.files import write_json
 from heedful.store import Store
 from heedful.studies.zoo import cards, comparing, examining, trying
 from heedful.zoo import tasks
-from heedful.zoo.results import Trial, find, keep, trials
+from heedful.zoo.results import Result, Trial, find, keep, trials
 from heedful.zoo.task import Examples, Outcome, cross_entropy, judge
 from heedful.zoo.tasks import TASKS
 from heedful.zoo.training import Checked, answer, examples_of, make, measure, train
@@ -102,6 +103,7 @@ def test_what_was_reached_stands_beside_what_was_asked(store: Store) -> None:
     assert bool(row["reached"]) == (row["value"] >= 0.95)
     assert table["luong-location", "right"]["reached"]
     assert table["content", "right"]["reached"] is None
+    assert 0.0 <= row["low"] <= row["value"] <= row["high"] <= 1.0
     costs = trying.costs(found).set_index("entrant")
     assert costs.loc["self-attention", "parameters"] == 5674
     assert trying.bar_of({"exact": (0.5, 1.0), "exact@50": (0.1, 1.0)}, TASKS["copy"], "50", "exact") == (0.1, 1.0)
@@ -191,3 +193,25 @@ def test_a_grid_frames_the_source() -> None:
     filled = {(one.get_x(), one.get_y()): one.get_facecolor()[:3] for one in cells if one.get_fill()}
     assert filled[0, 0] == (1.0, 1.0, 1.0)
     assert filled[1, 0] == pytest.approx((0xE6 / 255, 0x9F / 255, 0.0))
+
+
+def test_intervals_of_errors_may_lie_above_one(tmp_path: Path) -> None:
+    """Two seeds, 1.2 and 1.4: Student's 97.5 % point for one degree of freedom is 12.706, so 1.3 ± 1.27; a share of
+    .9 and .8 ends at one."""
+    for seed in (0, 1):
+        figures = {"test": {"rmse": 1.2 + 0.2 * seed, "right": 0.9 - 0.1 * seed}}
+        record = {"task": "matching", "entrant": "self-attention", "seed": seed, "figures": figures}
+        write_json(tmp_path / str(seed) / "result.json", record)
+    found = [Result(path=tmp_path / str(seed)) for seed in (0, 1)]
+    table = {(row["entrant"], row["figure"]): row for row in trying.reached(found).to_dict("records")}
+    row = table["self-attention", "rmse"]
+    assert (row["low"], row["value"], row["high"]) == pytest.approx((0.0295, 1.3, 2.5706), abs=1e-3)
+    assert table["self-attention", "right"]["high"] == 1.0
+
+
+def test_how_many_seeds() -> None:
+    real = replace(SHORT, seeds=1)
+    found = [
+        trying.seeds_of(task, given, quick) for task in (SHORT, real) for given in (None, 5) for quick in (False, True)
+    ]
+    assert found == [3, 1, 5, 5, 1, 1, 5, 5]

@@ -18,7 +18,9 @@ zoo_app = typer.Typer(
 )
 
 Quick = Annotated[bool, typer.Option("--quick", help="One seed and fewer steps: all within a quarter of an hour.")]
-Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds of each training; default: 3, or 1 if quick.")]
+Seeds = Annotated[
+    int | None, typer.Option("--seeds", min=1, help="Seeds of each training; default: 3; of real data or if quick, 1.")
+]
 
 
 @zoo_app.command("list")
@@ -51,7 +53,7 @@ def show_zoo(
     """The card of a member: equation, symbols, source, tasks and what was reached on them; or what a task asks."""
     from heedful.studies.zoo.cards import card
 
-    found = card(name, Store(store), seeds=_seeds(seeds, quick), quick=quick)
+    found = card(name, Store(store), seeds=seeds, quick=quick)
     print_lines(found.content, found.lines, as_json)
 
 
@@ -69,9 +71,9 @@ def train_zoo(
     from heedful.cli.progress import counting
     from heedful.studies.zoo.trying import chosen, costs, reached, try_tasks
 
-    tasks, count = chosen(name), _seeds(seeds, quick)
+    tasks = chosen(name)
     with counting(f"trainings of {name}") as watch:
-        found = try_tasks(tasks, Store(store), seeds=count, quick=quick, workers=workers, fresh=fresh, watch=watch)
+        found = try_tasks(tasks, Store(store), seeds=seeds, quick=quick, workers=workers, fresh=fresh, watch=watch)
     order = {(task.name, entrant.name): place for place, (task, entrant) in
              enumerate((task, entrant) for task in tasks for entrant in task.entrants)}  # fmt: skip
     found.sort(key=lambda one: (order[one.record["task"], one.record["entrant"]], one.record["seed"]))
@@ -91,16 +93,10 @@ def compare_zoo(
     """What is in the store, side by side: where attention points, what erasing does, parameters, steps and time."""
     from heedful.studies.zoo.comparing import compare
 
-    found = compare(Store(store), seeds=_seeds(seeds, quick), quick=quick, draw=out is not None)
+    found = compare(Store(store), seeds=seeds, quick=quick, draw=out is not None)
     if out is not None:
         found.save(out)
     _print(found.tables(), as_json)
-
-
-def _seeds(given: int | None, quick: bool) -> int:
-    from heedful.studies.zoo.trying import SEEDS
-
-    return given or (1 if quick else SEEDS)
 
 
 def _print(tables: "dict[str, pd.DataFrame]", as_json: bool) -> None:

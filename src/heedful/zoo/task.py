@@ -137,6 +137,8 @@ class Task:
     tests: tuple[str, ...] = ("test",)
     size: int = 500
     """Examples of dev and of each test split."""
+    seeds: int = 3
+    """Trainings of each entrant that a mean is taken of."""
     best: str = "right"
     """The figure on dev by which the step is chosen."""
     loss: Loss = field(default_factory=lambda: cross_entropy)

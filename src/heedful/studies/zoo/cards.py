@@ -9,7 +9,7 @@ import pandas as pd
 from heedful.errors import UnknownName
 from heedful.store import Store
 from heedful.studies.zoo.looking import looked_at
-from heedful.studies.zoo.trying import SEEDS, reached, results
+from heedful.studies.zoo.trying import reached, results
 from heedful.zoo.member import Member
 from heedful.zoo.members import MEMBERS
 from heedful.zoo.results import Result
@@ -23,7 +23,7 @@ class Card:
     lines: list[str]
 
 
-def card(name: str, store: Store, *, seeds: int = SEEDS, quick: bool = False) -> Card:
+def card(name: str, store: Store, *, seeds: int | None = None, quick: bool = False) -> Card:
     """Of a member or a task, with what is kept of its trainings."""
     if name in MEMBERS:
         member = MEMBERS[name]

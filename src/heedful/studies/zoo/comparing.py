@@ -15,7 +15,7 @@ from heedful.store import Store
 from heedful.studies.zoo.cards import bar_words
 from heedful.studies.zoo.examining import examine
 from heedful.studies.zoo.pictures import picture
-from heedful.studies.zoo.trying import SEEDS, costs, reached, results
+from heedful.studies.zoo.trying import costs, reached, results
 from heedful.zoo.member import Member
 from heedful.zoo.members import MEMBERS
 from heedful.zoo.task import Task
@@ -47,7 +47,7 @@ class Comparison:
         write_text(folder / "zoo.md", page(self, ""))
 
 
-def compare(store: Store, *, seeds: int = SEEDS, quick: bool = False, draw: bool = False) -> Comparison:
+def compare(store: Store, *, seeds: int | None = None, quick: bool = False, draw: bool = False) -> Comparison:
     """Of what is kept; nothing is trained."""
     found = results([task for task in TASKS.values() if not task.missing()], store, seeds=seeds, quick=quick)
     looks, traces = examine(found)

@@ -16,8 +16,9 @@ from heedful.zoo.results import Result, Trial, find, keep, trials
 from heedful.zoo.task import Bars, Task
 from heedful.zoo.tasks import TASKS, find_task
 
-SEEDS = 3
 EVERY = "all"
+ERRORS = ("rmse", "constant")
+"""Figures that may be larger than one; all others are shares."""
 Watch = Callable[[int, int], None]
 """Told of how many trainings are done, of how many."""
 
@@ -36,14 +37,14 @@ def try_tasks(
     tasks: Sequence[Task],
     store: Store,
     *,
-    seeds: int = SEEDS,
+    seeds: int | None = None,
     quick: bool = False,
     workers: int | None = None,
     fresh: bool = False,
     watch: Watch | None = None,
 ) -> list[Result]:
     """All trainings of these tasks; what is kept already is found."""
-    wanted = [trial for task in tasks for trial in trials(task, seeds=range(seeds), quick=quick)]
+    wanted = [trial for task in tasks for trial in trials(task, seeds=range(seeds_of(task, seeds, quick)), quick=quick)]
     wanted.sort(key=lambda trial: -trial.steps)
     found = []
     for done, result in enumerate(_results(wanted, store.root, workers or cores(), fresh), start=1):
@@ -68,10 +69,19 @@ def try_one(trial: Trial, root: Path, fresh: bool = False) -> Result:
     return keep(trial, find_task(trial.task), Store(root), fresh=fresh)
 
 
-def results(tasks: Sequence[Task], store: Store, *, seeds: int = SEEDS, quick: bool = False) -> list[Result]:
+def seeds_of(task: Task, seeds: int | None, quick: bool) -> int:
+    """How many: as many as are asked for, or as the task has; one is quick."""
+    return seeds or (1 if quick else task.seeds)
+
+
+def results(tasks: Sequence[Task], store: Store, *, seeds: int | None = None, quick: bool = False) -> list[Result]:
     """Those that are kept."""
-    wanted = [(trial, task) for task in tasks for trial in trials(task, seeds=range(seeds), quick=quick)]
-    return [result for trial, task in wanted if (result := find(trial, task, store)) is not None]
+    return [
+        result
+        for task in tasks
+        for trial in trials(task, seeds=range(seeds_of(task, seeds, quick)), quick=quick)
+        if (result := find(trial, task, store)) is not None
+    ]
 
 
 def reached(given: Sequence[Result]) -> pd.DataFrame:
@@ -101,7 +111,7 @@ def reached(given: Sequence[Result]) -> pd.DataFrame:
                 "seeds": estimate.count,
                 "value": estimate.value,
                 "low": max(0.0, estimate.low),
-                "high": min(1.0, estimate.high),
+                "high": estimate.high if figure in ERRORS else min(1.0, estimate.high),
                 "least": bar[0] if bar else None,
                 "most": bar[1] if bar else None,
                 "reached": _within(estimate, bar),

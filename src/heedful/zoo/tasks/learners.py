@@ -8,7 +8,7 @@ from zlib import crc32
 import torch
 
 from heedful.errors import load_extra
-from heedful.zoo.data import frequent, rows_of, split_of, words_of
+from heedful.zoo.data import frequent, rows_of, short, split_of, words_of
 from heedful.zoo.networks.correcting import UNKNOWN, Correcting
 from heedful.zoo.task import Entrant, Examples, Figures, Outcome, Task, Words, pointed, share
 
@@ -34,8 +34,8 @@ class Language:
 def language() -> Language:
     texts: dict[str, list[list[str]]] = {"train": [], "dev": [], "test": []}
     for text in dict.fromkeys(row["en"] for row in rows_of(SENTENCES)):
-        words = words_of(text)
-        if 3 <= len(words) <= LONGEST and all(map(spelt, words)):
+        words = short(text, LONGEST)
+        if len(words) >= 3 and all(map(spelt, words)):
             texts[split_of(text)].append(words)
     words = ["?", "∎", *frequent(texts["train"], VOCABULARY - 2)]
     wrong: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
@@ -191,5 +191,6 @@ LEARNERS = Task(
     rate=3e-3,
     tests=("test", "jfleg"),
     size=250,
+    seeds=1,
     files=(SENTENCES, MISSPELLINGS, JFLEG),
 )

@@ -138,5 +138,6 @@ MOVIES = Task(
     batch=128,
     rate=3e-3,
     size=943,
+    seeds=1,
     files=(RATINGS, ITEMS),
 )

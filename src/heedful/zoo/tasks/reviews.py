@@ -87,5 +87,6 @@ REVIEWS = Task(
     quick_steps=300,
     rate=2e-3,
     size=460,
+    seeds=1,
     files=(FILE,),
 )
