@@ -7,9 +7,7 @@ clear: not near a line, and about something that there is.
 """
 
 import itertools
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -29,6 +27,7 @@ from heedful.studies.calibration.planted import grow, plant
 from heedful.studies.calibration.worlds import TRAINED, Evidence, Planted, World
 from heedful.studies.examine import examine
 from heedful.sweep.loop import cores
+from heedful.sweep.processes import processes
 from heedful.traces import Trace
 
 Rows = list[dict[str, Any]]
@@ -104,7 +103,7 @@ def _judged(wanted: Sequence[World], workers: int) -> Iterator[tuple[Rows, Rows]
     if workers == 1 or len(wanted) < 2:
         yield from map(judge_world, wanted)
         return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with processes(workers) as pool:
         yield from pool.map(judge_world, wanted)
 
 

@@ -1,8 +1,7 @@
 """Every entrant of a task is trained, once and kept, and what they reached stands beside what they should reach."""
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +11,7 @@ from heedful.analysis.statistics import Estimate, mean_over_seeds
 from heedful.errors import DataError
 from heedful.store import Store
 from heedful.sweep.loop import cores
+from heedful.sweep.processes import processes
 from heedful.zoo.results import Result, Trial, find, keep, trials
 from heedful.zoo.task import Bars, Task
 from heedful.zoo.tasks import TASKS, find_task
@@ -59,7 +59,7 @@ def _results(wanted: Sequence[Trial], root: Path, workers: int, fresh: bool) -> 
     if workers == 1 or len(wanted) < 2:
         yield from (try_one(trial, root, fresh) for trial in wanted)
         return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with processes(workers) as pool:
         for ended in as_completed([pool.submit(try_one, trial, root, fresh) for trial in wanted]):
             yield ended.result()
 
