@@ -249,6 +249,17 @@ def test_a_section_shows_its_sentence_its_table_and_its_note() -> None:
     assert ("id", "erasure") not in whole.attributes
 
 
+def test_a_long_table_says_how_much_of_it_can_be_saved() -> None:
+    shown = pd.DataFrame({"word": ["a"]})
+    numbers = {"all": pd.DataFrame({"n": range(5_000)}), "more": pd.DataFrame({"n": range(5_001)})}
+    tables = [PageTable(name=name, cells=shown, data=data) for name, data in numbers.items()]
+    html = rendered(Section(name="tokens", title="Words", lead="", tables=tables))
+    kept = [len(json.loads(text).splitlines()) - 1 for text in re.findall(r'class="csv">(.*?)</script>', html)]
+    assert kept[-2:] == [5_000, 5_000]
+    assert Page.of(html).text.count("the first 5,000 of 5,001 rows") == 1
+    assert "of 5,000 rows" not in html
+
+
 def test_verdicts_of_several_data_sets_stand_beside_each_other() -> None:
     judged = [Judged(dataset="<one>", verdicts=[VERDICT]), Judged(dataset="two", verdicts=[])]
     whole = Page.of(rendered(sections=[Section(name="verdicts", title="Verdicts", judged=judged)]))

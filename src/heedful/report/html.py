@@ -36,8 +36,15 @@ def render_html(page: Page) -> str:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"place": _place, "kind": _kind, "mark": MARKS.__getitem__, "ours": Markup}
-    environment.filters |= {"line": line_words, "data": _data, "csv": _csv, "source": _source, "code": _code}
+    environment.filters |= {"place": _place, "kind": _kind, "mark": MARKS.__getitem__, "ours": Markup, "cut": _cut}
+    environment.filters |= {
+        "line": line_words,
+        "data": _data,
+        "csv": _csv,
+        "cut": _cut,
+        "source": _source,
+        "code": _code,
+    }
     script = files("heedful.report").joinpath("templates/page.js").read_text(encoding="utf-8")
     moving = [TIMELINE] if any(section.timeline for section in page.sections) else []
     return environment.get_template("page.html").render(page=page, script=script, policy=_policy([script, *moving]))
@@ -82,5 +89,12 @@ def _data(value: object) -> Markup:
 
 def _csv(table: PageTable) -> Markup:
     """The numbers behind a table as the text of a CSV file."""
-    numbers = table.cells if table.data is None else table.data
-    return _data(numbers.head(CSV_ROWS).to_csv(index=False))
+    return _data(table.numbers.head(CSV_ROWS).to_csv(index=False))
+
+
+def _cut(table: PageTable) -> str:
+    """What is said where that file has not all of them."""
+    rows = len(table.numbers)
+    return (
+        f"CSV: the first {CSV_ROWS:,} of {rows:,} rows; the files beside the page have all." if rows > CSV_ROWS else ""
+    )

@@ -34,6 +34,10 @@ class PageTable:
     lead: str = ""
     """What it comes to, in one sentence."""
 
+    @property
+    def numbers(self) -> pd.DataFrame:
+        return self.cells if self.data is None else self.data
+
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
@@ -142,7 +146,7 @@ class Page:
     def tables(self) -> dict[str, pd.DataFrame]:
         """The numbers of all tables by name."""
         shown = [table for section in self.sections for table in section.tables]
-        return {table.name: table.cells if table.data is None else table.data for table in shown}
+        return {table.name: table.numbers for table in shown}
 
     def pictures(self) -> Iterator[Picture]:
         for section in self.sections:
