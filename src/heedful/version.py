@@ -2,5 +2,5 @@
 
 __version__ = "0.1.0"
 
-RESULTS_VERSION = 6
+RESULTS_VERSION = 7
 """Raised whenever the same configuration would give other numbers; part of a run's identity."""

@@ -26,6 +26,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     """Shows epochs done, the dev accuracy of the best of them and time left once a training runs, each training in a
     line of its own, such as that of a run's base before that of the run; use it as a context."""
 
+    hears_steps = False
+
     def __init__(self, epochs: int, *, title: str = "training") -> None:
         accuracy = progress.TextColumn("dev accuracy {task.fields[accuracy]}")
         self._bar = _counted(accuracy, progress.TimeRemainingColumn(), console=Console(file=sys.stderr))
@@ -122,6 +124,8 @@ class SweepProgress:
 
 class AuditProgress(ExitStack):
     """Of trainings and, by `watch`, of a sweep over λ, one bar at a time; use it as a context."""
+
+    hears_steps = False
 
     def __init__(self, epochs: int, *, name: str) -> None:
         super().__init__()

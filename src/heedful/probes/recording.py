@@ -74,6 +74,8 @@ class ScoreRecorder(GrowingTables):
     others. Where no token belongs to a group there is no table.
     """
 
+    hears_steps = False
+
     def __init__(self, corpus: Corpus) -> None:
         super().__init__()
         numbers, self._groups = _followed(corpus)

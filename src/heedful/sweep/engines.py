@@ -322,13 +322,12 @@ def _listen(jobs: "queue.SimpleQueue[str]") -> None:
 
 
 def _warm_up() -> None:
-    """Load what is heavy while the first job is thought about; torch loads half of itself with the first optimiser."""
+    """Load what is heavy while the first job is thought about."""
     import torch
 
     import heedful.pipeline  # noqa: F401
 
     torch.set_num_threads(1)
-    torch.optim.SGD([torch.zeros(1, requires_grad=True)])
 
 
 if __name__ == "__main__":

@@ -45,6 +45,12 @@ class TextsRead:
 
 Event = StepDone | EpochDone | TextsRead
 Observer = Callable[[Event], None]
+"""Told of every event; one that says `hears_steps = False` only of epochs, and training need not stop at every step."""
+
+
+def hears_steps(observer: Observer) -> bool:
+    """Whether an observer is told of single steps, as those are who say nothing else."""
+    return bool(getattr(observer, "hears_steps", True))
 
 
 @runtime_checkable

@@ -22,7 +22,8 @@ from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch, bucketed, shuffled
 from heedful.text.vectors import Vectors, initial_vectors
 from heedful.traces import Trace
-from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone, TextsRead
+from heedful.training.epoch import Step, closed_form_epoch, in_closed_form
+from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone, TextsRead, hears_steps
 from heedful.training.objectives import Aim, Objective, alignment_penalty, cross_entropy, evaluate, make_aim
 from heedful.training.optimizers import clip_gradients, make_dense, needs_dense
 from heedful.training.state import TrainingState
@@ -154,9 +155,10 @@ def fit(
 
     Where it runs
         seed: of every draw: first values, order of texts, dropout.
-        threads: of torch while training; sums, and so the last bits, depend on it.
+        threads: of torch while training; sums, and so the last bits, depend on it. Compiled steps take one.
         device: "cpu", or one that torch knows, such as "cuda".
-        observers: functions that are told of every step and epoch (`heedful.training.events`); none by default.
+        observers: functions that are told of every step and epoch (`heedful.training.events`); none by default. One whose
+            attribute `hears_steps` is False is told of epochs only, which costs no time.
 
     >>> import heedful
     >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
@@ -267,11 +269,17 @@ def _run_epoch(
     """One pass over the training split; returns the mean loss."""
     state.epoch += 1
     total = 0.0
-    for rows in _batches(split, state, training):
-        batch = state.model.batch(split, rows)
-        loss = training_step(state, batch, training, objective, weights)
-        total += loss * len(batch)
-        _tell(observers, StepDone(epoch=state.epoch, step=state.step, loss=loss, batch=batch, model=state.model))
+    listening = [observer for observer in observers if hears_steps(observer)]
+    steps: Iterator[Step]
+    if in_closed_form(state, training, objective, weights):
+        steps = closed_form_epoch(state, split, training, singly=bool(listening))
+    else:
+        steps = _differentiated_epoch(state, split, training, objective, weights)
+    for rows, loss, read in steps:
+        total += loss * len(rows)
+        if listening:
+            batch = read or state.model.batch(split, rows)
+            _tell(listening, StepDone(epoch=state.epoch, step=state.step, loss=loss, batch=batch, model=state.model))
     mean = total / len(split)
     if not math.isfinite(mean):
         raise ConfigError(
@@ -279,6 +287,15 @@ def _run_epoch(
             f"({training.learning_rate}) or clip the gradient."
         )
     return mean
+
+
+def _differentiated_epoch(
+    state: TrainingState, split: Split, training: TrainingSettings, objective: Objective, weights: Trace | None
+) -> Iterator[Step]:
+    """One pass by autograd."""
+    for rows in _batches(split, state, training):
+        batch = state.model.batch(split, rows)
+        yield rows, training_step(state, batch, training, objective, weights), batch
 
 
 def _batches(split: Split, state: TrainingState, training: TrainingSettings) -> Iterator[Int[Tensor, " rows"]]:

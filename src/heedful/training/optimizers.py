@@ -1,8 +1,7 @@
 """Optimisers that touch only the rows of the embedding table that a batch used."""
 
 import math
-from collections.abc import Callable
-from typing import Any, no_type_check
+from typing import Any, Protocol, no_type_check
 
 import torch
 from torch import Tensor, nn
@@ -13,27 +12,60 @@ from heedful.models.classifier import Classifier
 from heedful.models.kernels import COMPILED_TYPES
 
 
-class RowAdagrad(torch.optim.Optimizer):
+class Optimizer(Protocol):
+    """What training asks of an optimiser; those of torch are such."""
+
+    param_groups: list[dict[str, Any]]
+
+    def step(self) -> Any: ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
+
+
+class RowAdagrad:
     """Adagrad: S ← S + g², θ ← θ − rate · g / (√S + ε), on the rows of a sparse gradient only.
 
-    The same numbers as torch.optim.Adagrad, which takes twice as long for sparse gradients.
+    The same numbers as torch.optim.Adagrad, which takes twice as long for sparse gradients; and none of torch's own
+    optimisers, the first of which loads torch's compiler, for a second.
     """
 
     def __init__(self, groups: list[dict[str, Any]], lr: float, eps: float = 1e-10) -> None:
-        super().__init__(groups, {"lr": lr, "eps": eps, "weight_decay": 0.0})
+        usual = {"lr": lr, "eps": eps, "weight_decay": 0.0}
+        self.param_groups = [{**usual, **group} for group in groups]
+        self._sums: dict[nn.Parameter, Tensor] = {}
+
+    def sums(self, parameter: nn.Parameter) -> Tensor:
+        """S of a parameter, zero before its first step."""
+        if parameter not in self._sums:
+            self._sums[parameter] = torch.zeros_like(parameter, requires_grad=False)
+        return self._sums[parameter]
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        if closure is not None:
-            raise TypeError("RowAdagrad takes no closure; compute the gradient before the step.")
+    def step(self) -> None:
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    state = self.state[parameter]
-                    if not state:
-                        state["sum"] = torch.zeros_like(parameter)
                     update = _update_rows if parameter.grad.is_sparse else _update_all
-                    update(parameter, parameter.grad, state["sum"], group)
+                    update(parameter, parameter.grad, self.sums(parameter), group)
+
+    def state_dict(self) -> dict[str, Any]:
+        """S by the number of its parameter, as torch's optimisers have it."""
+        return {
+            "state": {n: {"sum": self._sums[p]} for n, p in enumerate(self._parameters()) if p in self._sums},
+            "param_groups": [{name: group[name] for name in group if name != "params"} for group in self.param_groups],
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        parameters = self._parameters()
+        given = {parameters[number]: state["sum"].to(parameters[number]) for number, state in state_dict["state"].items()}
+        if any(sums.shape != parameter.shape for parameter, sums in given.items()):
+            raise ValueError("The sums are of other parameters.")
+        self._sums = {parameter: sums.detach().clone() for parameter, sums in given.items()}
+
+    def _parameters(self) -> list[nn.Parameter]:
+        return [parameter for group in self.param_groups for parameter in group["params"]]
 
 
 def _update_rows(parameter: nn.Parameter, gradient: Tensor, sums: Tensor, group: dict[str, Any]) -> None:
@@ -55,12 +87,18 @@ def _update_rows(parameter: nn.Parameter, gradient: Tensor, sums: Tensor, group:
 @compiled
 @no_type_check
 def adagrad_rows(table, sums, gradient, rows, rate, epsilon):
-    """S ← S + g², θ ← θ − rate · g / (√S + ε), in the given rows of the table."""
+    """Adagrad in the given rows of the table."""
     for i in range(len(rows)):
-        values, squares, g = table[rows[i]], sums[rows[i]], gradient[i]
-        for k in range(len(g)):
-            squares[k] += g[k] * g[k]
-            values[k] -= rate * g[k] / (math.sqrt(squares[k]) + epsilon)
+        adagrad(table[rows[i]], sums[rows[i]], gradient[i], rate, epsilon)
+
+
+@compiled
+@no_type_check
+def adagrad(values, sums, gradient, rate, epsilon):
+    """S ← S + g², θ ← θ − rate · g / (√S + ε)."""
+    for k in range(len(values)):
+        sums[k] += gradient[k] * gradient[k]
+        values[k] -= rate * gradient[k] / (math.sqrt(sums[k]) + epsilon)
 
 
 def _update_all(values: Tensor, gradient: Tensor, sums: Tensor, group: dict[str, Any]) -> None:
@@ -76,7 +114,7 @@ def _update_all(values: Tensor, gradient: Tensor, sums: Tensor, group: dict[str,
     values.addcdiv_(decayed, sums.sqrt().add_(group["eps"]), value=-group["lr"])
 
 
-def make_optimizer(model: Classifier, settings: TrainingSettings) -> torch.optim.Optimizer:
+def make_optimizer(model: Classifier, settings: TrainingSettings) -> Optimizer:
     """The optimiser, with weight decay on the layers (encoder and additive weights, as Sun & Lu 2020), or on everything
     but attention, embeddings included (Jain & Wallace 2019)."""
     learned = [(name, p) for name, p in model.named_parameters() if p.requires_grad]

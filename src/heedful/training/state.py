@@ -21,7 +21,7 @@ from heedful.models.frozen import FrozenTransformer
 from heedful.tensor_files import load_tensors, save_tensors
 from heedful.text.vectors import Vectors
 from heedful.training.events import Recorder
-from heedful.training.optimizers import make_optimizer
+from heedful.training.optimizers import Optimizer, make_optimizer
 
 
 def generator(seed: int, stream: str, device: str = "cpu") -> torch.Generator:
@@ -53,7 +53,7 @@ class TrainingState:
     """The model, its optimiser, the random streams, the best epoch so far, and what was recorded."""
 
     model: Classifier
-    optimizer: torch.optim.Optimizer
+    optimizer: Optimizer
     order: torch.Generator
     dropout: torch.Generator
     epoch: int = 0
