@@ -302,6 +302,7 @@ def read_texts(texts, chosen, values, gradients, desk, rules, random):
         for k in range(hidden):
             slope[k] *= mask[k]
         if len(values.encoder):
+            desk.slopes[t] = 0
             back_through(values.encoder, slope, mean, desk.slopes[t], gradients.encoder)
         else:
             desk.slopes[t] = slope
@@ -560,25 +561,25 @@ def add_chosen_rows(total, rows, factors, chosen):
 @compiled
 @no_type_check
 def back_through(matrix, slope, inputs, inputs_gradient, matrix_gradient):
-    """From the slope in Σ_k inputs[k] matrix[k] to that in the inputs, which is written, and in the matrix, added."""
+    """From the slope in Σ_k inputs[k] matrix[k] to those in the inputs and in the matrix, which are added."""
     for k in range(len(inputs)):
-        row, own, part = matrix[k], matrix_gradient[k], inputs[k]
-        total = slope.dtype.type(0)
-        for i in range(len(slope)):
-            total += row[i] * slope[i]
-            own[i] += part * slope[i]
-        inputs_gradient[k] = total
+        back_through_one(matrix[k], slope, inputs[k], k, inputs_gradient, matrix_gradient[k])
 
 
 @compiled
 @no_type_check
 def back_through_chosen(matrix, slope, inputs, inputs_gradient, matrix_gradient, chosen):
-    """The same for the chosen inputs alone, and added."""
+    """The same for the chosen inputs alone."""
     for n in range(len(chosen)):
         k = chosen[n]
-        row, own, part = matrix[k], matrix_gradient[k], inputs[k]
-        total = slope.dtype.type(0)
-        for i in range(len(slope)):
-            total += row[i] * slope[i]
-            own[i] += part * slope[i]
-        inputs_gradient[k] += total
+        back_through_one(matrix[k], slope, inputs[k], k, inputs_gradient, matrix_gradient[k])
+
+
+@compiled
+@no_type_check
+def back_through_one(row, slope, factor, k, inputs_gradient, row_gradient):
+    total = slope.dtype.type(0)
+    for i in range(len(slope)):
+        total += row[i] * slope[i]
+        row_gradient[i] += factor * slope[i]
+    inputs_gradient[k] += total

@@ -73,10 +73,11 @@ class Parameters:
         found = []
         for place, tensor in zip(Values._fields, tensors, strict=True):
             matrix = place in {"encoder", "layer"}
-            one = like.new_empty((0, 0) if matrix else 0) if tensor is None else tensor
+            one = like.new_empty((0, 0) if matrix else 0) if tensor is None else tensor.detach()
             found.append((one.T.contiguous().clone() if matrix else one).numpy())
         return cls(own=tensors, values=Values(*found))
 
+    @torch.no_grad()
     def give_back(self) -> None:
         """Write the transposed matrices to where they came from."""
         for tensor, values in zip(self.own[:2], self.values[:2], strict=True):
@@ -84,7 +85,6 @@ class Parameters:
                 tensor.copy_(torch.from_numpy(values).T)
 
 
-@torch.no_grad()
 def closed_form_epoch(
     state: TrainingState, split: Split, training: TrainingSettings, *, singly: bool
 ) -> Iterator[Step]:

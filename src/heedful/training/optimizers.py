@@ -1,7 +1,7 @@
 """Optimisers that touch only the rows of the embedding table that a batch used."""
 
 import math
-from typing import Any, Protocol, no_type_check
+from typing import Any, no_type_check
 
 import torch
 from torch import Tensor, nn
@@ -10,18 +10,6 @@ from heedful.compiled import compiled
 from heedful.config import TrainingSettings
 from heedful.models.classifier import Classifier
 from heedful.models.kernels import COMPILED_TYPES
-
-
-class Optimizer(Protocol):
-    """What training asks of an optimiser; those of torch are such."""
-
-    param_groups: list[dict[str, Any]]
-
-    def step(self) -> Any: ...
-
-    def state_dict(self) -> dict[str, Any]: ...
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
 
 
 class RowAdagrad:
@@ -66,6 +54,9 @@ class RowAdagrad:
 
     def _parameters(self) -> list[nn.Parameter]:
         return [parameter for group in self.param_groups for parameter in group["params"]]
+
+
+Optimizer = RowAdagrad | torch.optim.Optimizer
 
 
 def _update_rows(parameter: nn.Parameter, gradient: Tensor, sums: Tensor, group: dict[str, Any]) -> None:
