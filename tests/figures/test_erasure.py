@@ -19,7 +19,7 @@ from heedful.figures.erasure import (
     flip_matrices,
     negative_counts,
 )
-from heedful.figures.picture import render
+from heedful.figures.picture import Rendered
 from tests.covering import covers
 
 GRID = Grid(models=("HANrnn",), datasets={"yelp10k": "Yelp"})
@@ -233,6 +233,6 @@ def test_a_ranking_that_flips_nothing_in_one_panel_has_no_curve_there() -> None:
 
 
 def test_pictures_are_drawn_in_three_formats() -> None:
-    files = render(erased_boxes(FIVE, GRID, tail="HANrnn"))
+    files = Rendered(erased_boxes(FIVE, GRID, tail="HANrnn"))
     assert list(files) == ["svg", "pdf", "png"]
     assert all(len(content) > 1000 for content in files.values())

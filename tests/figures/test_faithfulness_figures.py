@@ -6,7 +6,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from heedful.figures.faithfulness import figure_of, metric_grid, near_the_best, standing
-from heedful.figures.picture import render
+from heedful.figures.picture import Rendered
 from heedful.figures.words import attention_against_effect
 from tests.covering import covers
 
@@ -51,7 +51,7 @@ def test_the_grid_shows_every_number_arrows_and_grey_cells() -> None:
     assert colours[:2] == ["#ffffff", "#0072b2"]
     assert set(colours[3:]) == {"#f2f2f2"}
     assert len(axis.lines) == 2, "a dot for each that cannot be told from the best"
-    assert render(figure)["svg"]
+    assert Rendered(figure)["svg"]
 
 
 def test_numbers_are_short() -> None:

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.figures.picture import render
+from heedful.figures.picture import Rendered
 from heedful.figures.style import Look, brief, group_looks, panels
 from heedful.figures.tokens import (
     learning_curves,
@@ -150,7 +150,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_drawn_in_all_formats(name: str) -> None:
-    files = render(FIGURES[name]())
+    files = Rendered(FIGURES[name]())
     assert ElementTree.fromstring(files["svg"]).tag.endswith("svg")
     assert files["pdf"].startswith(b"%PDF")
     assert files["png"].startswith(b"\x89PNG")
@@ -166,7 +166,7 @@ def test_signs_of_mathematics_are_shown_as_they_are() -> None:
 
 def test_emoji_and_foreign_letters_do_not_stop_a_figure() -> None:
     table = TOKENS.assign(token=["<unk>", "的", "了", "👍🏽", "好", "😡", "x"])
-    files = render(polarity_against_attention(table))
+    files = Rendered(polarity_against_attention(table))
     assert list(files) == ["svg", "pdf", "png"]
     assert all(len(content) > 1000 for content in files.values())
 
@@ -181,7 +181,7 @@ def test_a_class_that_begins_with_an_underscore_is_in_the_legend() -> None:
 def test_tables_without_a_polar_or_neutral_token_give_empty_figures() -> None:
     nothing, weights = TOKENS.assign(group="none"), WEIGHTS.assign(group="none")
     for figure in (polarity_against_attention(nothing), scores_by_rank(nothing), weights_by_group(weights)):
-        assert render(figure)["svg"]
+        assert Rendered(figure)["svg"]
         assert not any(points(axis) for axis in figure.axes)
 
 

@@ -23,7 +23,7 @@ from heedful.figures.manipulation import (
     permutation_violins,
     seed_violins,
 )
-from heedful.figures.picture import render
+from heedful.figures.picture import Rendered
 
 LOG_2 = math.log(2)
 GRID = Grid(models=("lstm",), datasets={"sst": "SST"})
@@ -235,4 +235,4 @@ def test_beside_the_models_scores_stand_those_of_another_attention() -> None:
 
 
 def test_they_can_be_saved() -> None:
-    assert set(render(divergence_curves(CURVE, {"sst": "SST"}))) == {"svg", "pdf", "png"}
+    assert set(Rendered(divergence_curves(CURVE, {"sst": "SST"}))) == {"svg", "pdf", "png"}

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from heedful.errors import StoreError
-from heedful.figures.picture import Figure, Picture, Tables, render
+from heedful.figures.picture import Figure, Picture, Tables, Rendered
 from heedful.figures.style import panels
 
 TABLES = {"lines": pd.DataFrame({"x": [0, 1], "y": [1.0, 3.0]})}
@@ -88,7 +88,7 @@ def test_words_above_the_panels_are_added_where_there_are_some() -> None:
 def test_rendering_leaves_the_layout_of_the_figure_as_it_was() -> None:
     canvas = draw(TABLES)
     engine = canvas.get_layout_engine()
-    assert list(render(canvas)) == ["svg", "pdf", "png"]
+    assert list(Rendered(canvas)) == ["svg", "pdf", "png"]
     assert canvas.get_layout_engine() is engine
 
 

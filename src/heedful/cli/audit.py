@@ -67,6 +67,9 @@ def audit(
     truncate: Truncate = False,
     threads: Threads = None,
     most: Most = None,
+    figures: Annotated[
+        str, typer.Option("--figures", help="Formats of the figures beside the report: svg, pdf, png, by commas.")
+    ] = "svg",
     everything: AllVerdicts = False,
     as_json: Json = False,
 ) -> None:
@@ -76,8 +79,9 @@ def audit(
     are compared. --texts, --by, --metrics, --how, --truncate, --threads and --most are for
     such a model.
     """
+    formats = names_of(figures) or []
     if model is not None:
-        limits = {"texts": texts, "truncate": truncate, "threads": threads} | ({"most": most} if most else {})
+        limits = {"figures": formats} | {"texts": texts, "truncate": truncate, "threads": threads} | ({"most": most} if most else {})
         page = _audit_model(settings, model, store, out, limits, by=by, metrics=metrics, how=how).page
         show_page(page, as_json, everything=everything)
         return
@@ -98,6 +102,7 @@ def audit(
             fresh=fresh,
             advice=advice,
             workers=workers,
+            figures=formats,
             watch=bar.watch,
         )
     show_page(done.page, as_json, everything=everything)

@@ -1,18 +1,19 @@
 """The two words for pictures: a `Figure` is declared, a `Picture` is drawn and can be saved.
 
 A figure says what it is called, what to see in it and which tables it is drawn from; its `draw` computes nothing. A
-picture is that figure on given tables: plain bytes, which go into files and pages without matplotlib.
+picture is that figure on given tables; it is made into SVG, PDF or PNG when that is asked for, and only once.
 """
 
 import io
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
+from heedful.errors import UnknownName
 from heedful.figures.style import SOFT, house_style
 from heedful.files import replacing
 
@@ -20,6 +21,8 @@ Tables = Mapping[str, pd.DataFrame]
 
 METADATA: Mapping[str, Mapping[str, None] | None] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": None}
 """The formats of a picture, and what is left out so that equal pictures are equal files."""
+
+FORMATS = tuple(METADATA)
 
 WIDE = 7.0  # inches from which a picture is too wide to be shrunk to a narrow screen
 
@@ -59,12 +62,12 @@ class Picture(Captioned):
         element = re.sub(r' xmlns(:\w+)?="[^"]*"', "", element)
         return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{self.stem}-", element)
 
-    def save(self, folder: Path) -> list[Path]:
-        """Write its files, each whole or not at all."""
-        paths = [folder / f"{self.stem}.{ending}" for ending in self.files]
-        for path, content in zip(paths, self.files.values(), strict=True):
+    def save(self, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+        """Write it in these formats, each file whole or not at all."""
+        paths = [folder / f"{self.stem}.{ending}" for ending in formats]
+        for path, ending in zip(paths, formats, strict=True):
             with replacing(path) as temporary:
-                temporary.write_bytes(content)
+                temporary.write_bytes(self.files[ending])
         return paths
 
 
@@ -89,26 +92,52 @@ class Figure(Captioned):
         canvas = self.draw(tables)
         said = {field.name: getattr(self, field.name) for field in fields(Captioned)}
         wide = bool(canvas.get_figwidth() > WIDE)
-        return Picture(**said, stem=stem or self.name, files=render(canvas), wide=wide)
+        return Picture(**said, stem=stem or self.name, files=Rendered(canvas), wide=wide)
 
 
-def render(canvas: Canvas) -> dict[str, bytes]:
-    """A drawn figure as the content of its files, by their endings.
+def check_formats(formats: Sequence[str]) -> tuple[str, ...]:
+    """Formats of pictures, each once; an unknown one is refused."""
+    for name in formats:
+        if name not in FORMATS:
+            raise UnknownName("format of pictures", name, FORMATS)
+    return tuple(dict.fromkeys(formats))
+
+
+class Rendered(Mapping[str, bytes]):
+    """A drawn figure as the content of its files, by their endings: each is made when it is first asked for.
 
     The places of all parts are found once, not again for each format: that takes as long as drawing them. Without any
     engine there is nothing that matplotlib would draw a second time for, to find out where it goes.
     """
-    engine = canvas.get_layout_engine()
-    with house_style():
-        canvas.draw_without_rendering()
-        canvas.set_layout_engine(None)
-        buffers = {ending: io.BytesIO() for ending in METADATA}
-        try:
-            for ending, buffer in buffers.items():
-                canvas.savefig(buffer, format=ending, metadata=METADATA[ending])
-        finally:
-            canvas.set_layout_engine(engine)
-    return {ending: buffer.getvalue() for ending, buffer in buffers.items()}
+
+    def __init__(self, canvas: Canvas) -> None:
+        self._canvas = canvas
+        self._made: dict[str, bytes] = {}
+        engine = canvas.get_layout_engine()
+        if engine is not None:
+            with house_style():
+                engine.execute(canvas)
+
+    def __getitem__(self, ending: str) -> bytes:
+        if ending not in self._made:
+            self._made[ending] = self._render(ending)
+        return self._made[ending]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FORMATS)
+
+    def __len__(self) -> int:
+        return len(FORMATS)
+
+    def _render(self, ending: str) -> bytes:
+        engine, buffer = self._canvas.get_layout_engine(), io.BytesIO()
+        with house_style():
+            self._canvas.set_layout_engine(None)
+            try:
+                self._canvas.savefig(buffer, format=ending, metadata=METADATA[ending])
+            finally:
+                self._canvas.set_layout_engine(engine)
+        return buffer.getvalue()
 
 
 def _headed(canvas: Canvas, words: str) -> Canvas:

@@ -20,7 +20,7 @@ from heedful.figures import tokens as drawings
 from heedful.figures.dynamics import attention_over_time
 from heedful.figures.erasure import Grid
 from heedful.figures.manipulation import adversary_histograms, permutation_violins
-from heedful.figures.picture import Figure, Picture
+from heedful.figures.picture import Figure, Picture, check_formats
 from heedful.notebook import View, Viewed, counted
 from heedful.pipeline import Run, environment, read_corpus, run
 from heedful.probes.recording import SCORES as MOMENTS
@@ -54,6 +54,9 @@ from heedful.text.datasets import Source, load_corpus
 from heedful.traces import Trace
 from heedful.training.events import Observer
 from heedful.training.loop import limited_threads
+
+FIGURE_FORMATS = ("svg",)
+"""Of the figures that an audit writes unless it is asked for more."""
 
 BY_CLASS, WITHOUT_GROUPS = ("push-and-attention", "scores-by-rank"), ("learning-curves",)
 """Figures with a panel for each class; and those that show no groups of tokens."""
@@ -195,6 +198,7 @@ def audit(
     fresh: bool = False,
     advice: bool | None = None,
     workers: int | None = 1,
+    figures: Sequence[str] = FIGURE_FORMATS,
     watch: Callable[[SweepEvent], None] | None = None,
 ) -> Audit: ...
 @overload
@@ -206,6 +210,7 @@ def audit(
     settings: RunSettings | None = None,
     out: Path | None = None,
     corpus: Corpus | None = None,
+    figures: Sequence[str] = FIGURE_FORMATS,
     watch: Callable[[SweepEvent], None] | None = None,
     texts: int = TEXTS,
     by: Sequence[str] | None = None,
@@ -227,6 +232,7 @@ def audit(
     fresh: bool = False,
     advice: bool | None = None,
     workers: int | None = 1,
+    figures: Sequence[str] = FIGURE_FORMATS,
     watch: Callable[[SweepEvent], None] | None = None,
     texts: int = TEXTS,
     by: Sequence[str] | None = None,
@@ -256,6 +262,7 @@ def audit(
         is a large one (tokens × epochs × numbers per token; never the clock). Where all those runs are in the store
         they are shown in any case: that trains nothing
     workers: processes that try other λ, on data that settings or a path name; 1: here, None: as many as there are cores
+    figures: formats of the figures beside the report: svg, pdf, png
     watch: a function that is told how those trainings get on, or the examination of a model of one's own
 
     Of a model of one's own:
@@ -284,6 +291,7 @@ def audit(
 
     `heedful.audit("reviews.csv")` is what `heedful audit reviews.csv` does, and finds its runs.
     """
+    figures = check_formats(figures)
     if model is not None:
         by, metrics = check_names(by, metrics, how)
     settings, data = _request(source, settings, corpus)
@@ -300,13 +308,14 @@ def audit(
             truncate=truncate,
             threads=threads,
             most=most,
+            figures=figures,
             seed=settings.training.seed,
             watch=watch,
         )
     workers = workers if source is None or isinstance(source, (RunSettings, str, os.PathLike)) else 1
     audited = run(settings, store, corpus=data, observers=observers, fresh=fresh)
     advised = advise(audited, data, store, wanted=advice, workers=workers, observers=observers, watch=watch)
-    return _report(audited, data, advised, out or audited.path)
+    return _report(audited, data, advised, out or audited.path, figures)
 
 
 def _slug(name: str) -> str:
@@ -334,12 +343,12 @@ def corpus_of(audited: Run) -> Corpus:
     return corpus
 
 
-def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path) -> Audit:
+def _report(audited: Run, corpus: Corpus, advice: Advice, folder: Path, figures: Sequence[str]) -> Audit:
     """Examine the run, and write its tables, figures and page."""
     done, tables = _examine(audited, corpus, advice, folder / "report.html")
     save_tables(tables, folder / "tables")
     for picture in done.page.pictures():
-        picture.save(folder / "figures")
+        picture.save(folder / "figures", figures)
     write_html(done.page, done.report)
     return done
 

@@ -21,6 +21,7 @@ from heedful.claims import Verdicts, judge, verdict_table
 from heedful.claims.answer import Answer
 from heedful.claims.scores import LEARNED
 from heedful.explainers import explain
+from heedful.figures.picture import FORMATS
 from heedful.files import digest_of
 from heedful.notebook import View, Viewed
 from heedful.probes.scores import token_scores
@@ -95,6 +96,7 @@ def audit_foreign(
     truncate: bool = False,
     threads: int | None = None,
     most: int = MOST_UNITS,
+    figures: Sequence[str] = FORMATS,
     seed: int = 0,
     watch: Callable[[SweepEvent], None] | None = None,
 ) -> ForeignAudit:
@@ -125,7 +127,8 @@ def audit_foreign(
     removed = _removed(few, compared, learned) if examined is None else None
     stages.begin("writing the report")
     parts = Parts(asked=asked, few=few, worth=worth, words=words, compared=compared, examined=examined, removed=removed)
-    return _report(parts, folder(_name(asked, {"texts": texts, "by": by, "metrics": metrics, "truncate": truncate})))
+    name = _name(asked, {"texts": texts, "by": by, "metrics": metrics, "truncate": truncate})
+    return _report(parts, folder(name), figures)
 
 
 def _name(asked: Asked, options: Mapping[str, Any]) -> str:
@@ -169,7 +172,7 @@ def _removed(few: Asked, compared: Compared, learned: bool) -> Removed:
     )
 
 
-def _report(parts: Parts, folder: Path) -> ForeignAudit:
+def _report(parts: Parts, folder: Path, figures: Sequence[str]) -> ForeignAudit:
     """Draw everything, then write it."""
     page = compose(parts, folder / "report.html")
     tables = {
@@ -182,7 +185,7 @@ def _report(parts: Parts, folder: Path) -> ForeignAudit:
     save_tables(tables, folder / "tables")
     parts.compared.save_texts(folder / "tables")
     for picture in page.pictures():
-        picture.save(folder / "figures")
+        picture.save(folder / "figures", figures)
     write_html(page, folder / "report.html")
     return ForeignAudit(
         model=parts.asked.model,
