@@ -2,14 +2,15 @@
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from heedful.errors import StoreError
-from heedful.figures.picture import Figure, Picture, Tables, Rendered
+from heedful.errors import InputError, StoreError
+from heedful.figures.picture import Figure, Picture, Rendered, Tables, check_formats
 from heedful.figures.style import panels
 
 TABLES = {"lines": pd.DataFrame({"x": [0, 1], "y": [1.0, 3.0]})}
@@ -90,6 +91,33 @@ def test_rendering_leaves_the_layout_of_the_figure_as_it_was() -> None:
     engine = canvas.get_layout_engine()
     assert list(Rendered(canvas)) == ["svg", "pdf", "png"]
     assert canvas.get_layout_engine() is engine
+
+
+def test_only_the_formats_that_are_asked_for_are_made_and_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    original = Canvas.savefig
+
+    def counted(canvas: Canvas, *given: Any, **named: Any) -> None:
+        made.append(named["format"])
+        original(canvas, *given, **named)
+
+    monkeypatch.setattr(Canvas, "savefig", counted)
+    picture = FIGURE.picture(TABLES)
+    assert made == []
+    assert [path.name for path in picture.save(tmp_path, ["svg"])] == ["2.svg"]
+    assert picture.svg.startswith("<svg")
+    assert made == ["svg"]
+    picture.save(tmp_path)
+    assert made == ["svg", "pdf", "png"]
+    assert picture.wide is False
+
+
+def test_formats_are_checked_by_name() -> None:
+    assert check_formats(["svg", "png", "svg"]) == ("svg", "png")
+    with pytest.raises(InputError, match=r"^There is no format of pictures 'jpg'\. .*Known: pdf, png, svg\.$"):
+        check_formats(["svg", "jpg"])
 
 
 def test_figures_and_pictures_are_frozen() -> None:

@@ -57,7 +57,10 @@ def audit(
         ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", "-j", min=1, help="Processes that try other λ; default: by cores.")
+        int | None,
+        typer.Option(
+            "--workers", "-j", min=1, help="Processes that try other λ; default: by cores, and one for little work."
+        ),
     ] = None,
     model: ModelName = None,
     texts: TextCount = 200,
@@ -81,7 +84,8 @@ def audit(
     """
     formats = names_of(figures) or []
     if model is not None:
-        limits = {"figures": formats} | {"texts": texts, "truncate": truncate, "threads": threads} | ({"most": most} if most else {})
+        limits = {"figures": formats, "texts": texts, "truncate": truncate, "threads": threads}
+        limits |= {"most": most} if most else {}
         page = _audit_model(settings, model, store, out, limits, by=by, metrics=metrics, how=how).page
         show_page(page, as_json, everything=everything)
         return

@@ -40,6 +40,9 @@ CONTEXTUAL_WORK = 12
 MOST_WORK = 5e10
 """Of a training; IMDB with 40 epochs is 1.3e10. Beyond, other settings are tried only when that is asked for."""
 
+LITTLE_WORK = 5e9
+"""Of all trainings together: this process does it in the time in which others start."""
+
 PLAIN, RECURRENT = "DP", "DP-L"
 MODELS = {("dot", "none"): PLAIN, ("dot", "lstm"): RECURRENT, ("dot", "affine"): "DP-A", ("additive", "none"): "AD"}
 """What Sun & Lu 2020 call a model of this attention and encoder."""
@@ -195,7 +198,7 @@ def _results(
     failed: dict[RunSettings, str] = {}
     if only_stored:
         failed = dict.fromkeys(missing, "it is not in the store, and nothing was to be trained")
-    elif len(missing) > 1 and (workers or cores()) > 1:
+    elif len(missing) > 1 and (workers or _worthwhile(missing, corpus)) > 1:
         swept = sweep(Plan(name="λ", runs=tuple(missing)), store, workers=workers, watch=watch)
         failed = {failure.settings: failure.message for failure in swept.failures}
     for settings in wanted:
@@ -207,6 +210,11 @@ def _results(
         except HeedfulError as error:  # a training that diverges says something of its λ only
             result = str(error)
         yield result
+
+
+def _worthwhile(missing: Sequence[RunSettings], corpus: Corpus) -> int:
+    """How many processes shall train, where nobody said: as many as there are cores, or this one where it is little."""
+    return 1 if sum(training_work(one, corpus) for one in missing) < LITTLE_WORK else cores()
 
 
 def missing_runs(wanted: Sequence[RunSettings], store: Store, corpus: Corpus) -> list[RunSettings]:
@@ -229,7 +237,7 @@ def recommend_scale(
 ) -> Advice:
     """Train with each λ, with and without a penalty on VᵀW, and choose among all of them (`choose`).
 
-    Runs that the store holds are not computed again. With several `workers` (None: as many as there are cores) the
+    Runs that the store holds are not computed again. With several `workers` (None: by cores, where that is worth it) the
     others are computed in processes that read the corpus of the settings themselves; `epochs` bounds them.
     With `only_stored` nothing is computed, and runs that are missing are not compared.
     """

@@ -261,7 +261,8 @@ def audit(
     advice: try λ = 1, 10, 100 with and without a penalty on VᵀW: True always, False never, None unless the training
         is a large one (tokens × epochs × numbers per token; never the clock). Where all those runs are in the store
         they are shown in any case: that trains nothing
-    workers: processes that try other λ, on data that settings or a path name; 1: here, None: as many as there are cores
+    workers: processes that try other λ, on data that settings or a path name; 1: here, None: as many
+        as there are cores, or one where there is little to do
     figures: formats of the figures beside the report: svg, pdf, png
     watch: a function that is told how those trainings get on, or the examination of a model of one's own
 

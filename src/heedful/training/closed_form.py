@@ -270,7 +270,9 @@ def bend(values):
         for k in range(len(values)):
             y = quarter * min(max(values[k], -nine), nine)
             w = y * y
-            p = y * (one + w * (np.float32(17325 / 135135) + w * (np.float32(378 / 135135) + w * np.float32(1 / 135135))))
+            p = y * (
+                one + w * (np.float32(17325 / 135135) + w * (np.float32(378 / 135135) + w * np.float32(1 / 135135)))
+            )
             q = one + w * (np.float32(62370 / 135135) + w * (np.float32(3150 / 135135) + w * np.float32(28 / 135135)))
             p, q = np.float32(2) * p * q, p * p + q * q
             values[k] = np.float32(2) * p * q / (p * p + q * q)

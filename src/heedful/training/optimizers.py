@@ -47,7 +47,9 @@ class RowAdagrad:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         parameters = self._parameters()
-        given = {parameters[number]: state["sum"].to(parameters[number]) for number, state in state_dict["state"].items()}
+        given = {
+            parameters[number]: state["sum"].to(parameters[number]) for number, state in state_dict["state"].items()
+        }
         if any(sums.shape != parameter.shape for parameter, sums in given.items()):
             raise ValueError("The sums are of other parameters.")
         self._sums = {parameter: sums.detach().clone() for parameter, sums in given.items()}
