@@ -17,7 +17,7 @@ from heedful.text.synthetic import binary
 from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary
 from heedful.training import epoch as epochs
 from heedful.training.closed_form import bend, run_steps
-from heedful.training.epoch import closed_form_epoch, in_closed_form
+from heedful.training.epoch import closed_form_epoch, in_closed_form, rules_of
 from heedful.training.events import EpochDone, Event, StepDone, hears_steps
 from heedful.training.loop import fit, train
 from heedful.training.masks import Dropout, draw_words, fresh_state, read_mask
@@ -289,3 +289,10 @@ def test_another_objective_is_differentiated() -> None:
     state, training = start(2)
     assert in_closed_form(state, training, cross_entropy, None)
     assert not in_closed_form(state, training, diverse(1.0), None)
+
+
+def test_the_rate_is_halved_after_a_plateau() -> None:
+    state, training = start(2, learning_rate=0.08, plateau=1)
+    for accuracies, rate in (([], 0.08), ([0.5, 0.6], 0.08), ([0.5, 0.6, 0.6], 0.04), ([0.5, 0.4, 0.4], 0.02)):
+        state.rows = [{"epoch": number, "dev_accuracy": found} for number, found in enumerate(accuracies, 1)]
+        assert rules_of(state, training).rate == rate

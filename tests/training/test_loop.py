@@ -183,7 +183,7 @@ def _recorded_rates(corpus: Corpus, **settings: Any) -> list[float]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "training_step", watched)
-        fit(corpus, **{**QUICK, **settings, "epochs": 1})
+        fit(corpus, **{**QUICK, "optimizer": "sgd", **settings, "epochs": 1})
     return used
 
 

@@ -237,8 +237,9 @@ def recommend_scale(
 ) -> Advice:
     """Train with each λ, with and without a penalty on VᵀW, and choose among all of them (`choose`).
 
-    Runs that the store holds are not computed again. With several `workers` (None: by cores, where that is worth it) the
-    others are computed in processes that read the corpus of the settings themselves; `epochs` bounds them.
+    Runs that the store holds are not computed again. With several `workers` (None: by cores, where that is
+    worth it) the others are computed in processes that read the corpus of the settings themselves; `epochs` bounds
+    them.
     With `only_stored` nothing is computed, and runs that are missing are not compared.
     """
     if not scales or min(scales) <= 0:

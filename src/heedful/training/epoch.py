@@ -104,7 +104,7 @@ def closed_form_epoch(
     texts = Texts(tokens=tokens, offsets=offsets, labels=split.labels.numpy(), order=order.numpy())
     table, squares = model.embedding.detach().numpy(), optimizer.sums(model.embedding).numpy()
     desk = make_desk(now.values, gradients, texts, size, table)
-    rules, random = _rules(state, training), fresh_state(state.dropout)
+    rules, random = rules_of(state, training), fresh_state(state.dropout)
     count = math.ceil(len(split) / size)
     stretch = 1 if singly else STRETCH
     for begin in range(0, count, stretch):
@@ -134,7 +134,8 @@ def _tensors(model: Any) -> tuple[Tensor | None, ...]:
     return found
 
 
-def _rules(state: TrainingState, training: TrainingSettings) -> Rules:
+def rules_of(state: TrainingState, training: TrainingSettings) -> Rules:
+    """What holds for every step of the epoch that comes."""
     own = state.model.settings
     return Rules(
         batch_size=training.batch_size,

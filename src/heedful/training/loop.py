@@ -157,8 +157,8 @@ def fit(
         seed: of every draw: first values, order of texts, dropout.
         threads: of torch while training; sums, and so the last bits, depend on it. Compiled steps take one.
         device: "cpu", or one that torch knows, such as "cuda".
-        observers: functions that are told of every step and epoch (`heedful.training.events`); none by default. One whose
-            attribute `hears_steps` is False is told of epochs only, which costs no time.
+        observers: functions that are told of every step and epoch (`heedful.training.events`); none by default.
+            One whose attribute `hears_steps` is False is told of epochs only, which costs no time.
 
     >>> import heedful
     >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
