@@ -119,11 +119,11 @@ def closed_form_epoch(
             yield order[place * size : (place + 1) * size], loss, None
 
 
-def _tensors(model: Any) -> tuple[Tensor | None, ...]:
+def _tensors(model: Any) -> tuple[nn.Parameter | None, ...]:
     """The parameters as `Values` has them."""
     encoder, attention = model.encoder, model.attention
     additive = isinstance(attention, AdditiveAttention)
-    found: tuple[nn.Parameter | None, ...] = (
+    return (
         encoder.projection if isinstance(encoder, AffineEncoder) else None,
         attention.projection if additive else None,
         attention.bias if additive else None,
@@ -131,7 +131,6 @@ def _tensors(model: Any) -> tuple[Tensor | None, ...]:
         model.readout_weight,
         model.readout_bias,
     )
-    return found
 
 
 def rules_of(state: TrainingState, training: TrainingSettings) -> Rules:
