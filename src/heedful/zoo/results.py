@@ -16,7 +16,7 @@ from heedful.tensor_files import load_tensors, save_tensors
 from heedful.zoo.task import Entrant, Figures, Network, Task
 from heedful.zoo.training import Observer, make, train
 
-VERSION = 1
+VERSION = 2
 """Raised when what is drawn or computed changes; what was kept before is then not found."""
 
 
