@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from heedful.figures.attention import attention_grid
 from heedful.files import write_json
 from heedful.store import Store
-from heedful.studies.zoo import cards, comparing, examining, trying
+from heedful.studies.zoo import cards, comparing, examining, looking, trying
 from heedful.zoo import tasks
 from heedful.zoo.results import Result, Trial, find, keep, trials
 from heedful.zoo.task import Examples, Outcome, cross_entropy, judge
@@ -195,6 +195,45 @@ def test_a_grid_frames_the_source() -> None:
     filled = {(one.get_x(), one.get_y()): one.get_facecolor()[:3] for one in cells if one.get_fill()}
     assert filled[0, 0] == (1.0, 1.0, 1.0)
     assert filled[1, 0] == pytest.approx((0xE6 / 255, 0x9F / 255, 0.0))
+
+
+def test_a_look_of_one_step_is_a_list_beside_what_has_its_words() -> None:
+    """One sentence of two is looked at, and words in both: the list of sentences stands before the words."""
+    table = pd.DataFrame(
+        [{"look": look, "row": row, "column": column, "weight": 0.0, "source": (look, row, column) == ("s", 0, 1),
+          "row_word": row_word, "column_word": column_word, "word": "x" * 30 if look == "w" else ""}
+         for look, row, column, row_word, column_word in (
+             ("s", 0, 0, "text", "first"), ("s", 0, 1, "text", "second"), ("w", 0, 0, "first", "1"),
+             ("w", 0, 1, "first", "2"), ("w", 1, 0, "second", "1"), ("w", 1, 1, "second", "2"))]
+    )  # fmt: skip
+    sentences, words = attention_grid(table).axes
+    assert [label.get_text() for label in sentences.get_yticklabels()] == ["first", "second"]
+    assert [label.get_text() for label in sentences.get_xticklabels()] == ["text"]
+    framed = [one for one in sentences.patches if isinstance(one, Rectangle) and not one.get_fill()]
+    assert [(round(one.get_x()), round(one.get_y())) for one in framed] == [(0, 1)]
+    assert [label.get_text() for label in words.get_yticklabels()] == []
+    assert words.get_position().y0 == pytest.approx(sentences.get_position().y0)
+    assert words.get_position().x0 > sentences.get_position().x1
+    assert {text.get_text() for text in words.texts} == {"w", "x" * 23 + "…"}
+
+
+def test_letters_are_shown_of_the_name_that_is_written() -> None:
+    """Whoever copies the fifth letter looks at it: behind ^, so the place is one more."""
+    task = TASKS["correction"]
+    examples = examples_of(task, "test").take(slice(0, 40))
+    logits = torch.nn.functional.one_hot(examples.targets.clamp(min=0), 64).float()
+    outcome = Outcome(logits=logits, weights={look: marks.float() for look, marks in examples.sources.items()})
+    seen = 0
+    for number in range(40):
+        words = task.show(examples, outcome, number)
+        if "letter" in words.rows:
+            seen += 1
+            cells = looking.cells_of(words, examples, outcome, number)
+            letters = cells[(cells["look"] == "letter") & cells["source"]]
+            assert (letters["row_word"] == letters["column_word"]).all()
+            assert [*letters["row_word"]] == [*words.rows["letter"]]
+            assert (letters["weight"] == 1.0).all()
+    assert seen > 10
 
 
 def test_intervals_of_errors_may_lie_above_one(tmp_path: Path) -> None:

@@ -115,6 +115,8 @@ class Words:
     columns: Mapping[str, Sequence[str]]
     cells: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """What stands in the cells, where columns differ from row to row."""
+    first: Mapping[str, int] = field(default_factory=dict)
+    """The step of the first row, where that is not the first step."""
     title: str = ""
 
 
