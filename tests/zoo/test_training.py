@@ -15,6 +15,7 @@ from heedful.files import write_json
 from heedful.store import Store
 from heedful.studies.zoo import cards, comparing, examining, looking, trying
 from heedful.zoo import tasks
+from heedful.zoo.members import MEMBERS
 from heedful.zoo.results import Result, Trial, find, keep, trials
 from heedful.zoo.task import Examples, Outcome, cross_entropy, judge
 from heedful.zoo.tasks import TASKS
@@ -166,6 +167,10 @@ def test_commands(call: Call, tmp_path: Path) -> None:
     assert "![Weights of self-attention" in written
     assert (out / "matching-self-attention.png").is_file()
     assert "Not trained yet" not in written
+    own = [line for line in written.splitlines() if line.startswith("| `matching` | self-attention |")]
+    value = comparing.plain(pd.Series(rows["self-attention", "right"]))
+    assert len(own) == 1
+    assert own[0].split(" | ")[2] == value
     looks = pd.read_csv(out / "looks.csv").set_index("entrant")
     assert list(looks.index) == ["self-attention", "content", "luong-location"]
     wrong = call("zoo", "show", "self-atention")
@@ -248,6 +253,21 @@ def test_intervals_of_errors_may_lie_above_one(tmp_path: Path) -> None:
     row = table["self-attention", "rmse"]
     assert (row["low"], row["value"], row["high"]) == pytest.approx((0.0295, 1.3, 2.5706), abs=1e-3)
     assert table["self-attention", "right"]["high"] == 1.0
+
+
+def test_cards_in_the_documentation_are_those_of_the_code() -> None:
+    """docs/zoo.md has every card and what every task asks, as they are now."""
+    written = (Path(__file__).parents[2] / "docs" / "zoo.md").read_text(encoding="utf-8")
+    for member in MEMBERS.values():
+        assert "\n".join(comparing.member_section(member)) in written, member.name
+    for task in ALL.values():
+        assert f"### {task.title} (`{task.name}`)\n\n{task.words}\n" in written, task.name
+
+
+def test_nothing_is_asked_of_anyone_on_real_data() -> None:
+    asked = {name: any(one.bars for one in task.entrants) for name, task in ALL.items()}
+    assert {name for name, some in asked.items() if not some} >= {name for name, task in ALL.items() if task.real}
+    assert all(ALL[name].files for name in ALL if ALL[name].real)
 
 
 def test_how_many_seeds() -> None:

@@ -149,6 +149,8 @@ class Task:
     """What guessing reaches of `best`."""
     files: tuple[str, ...] = ()
     """What it reads from the data folder; most tasks read nothing."""
+    real: bool = False
+    """Whether its examples are of people: nothing is planted, and nothing is asked of anyone."""
 
     def missing(self) -> str:
         """The first of its files that is not in the data folder; empty where all are."""

@@ -226,8 +226,8 @@ THREE_FACTS = task(
     3,
     "Questions that three facts answer",
     "“Where is the coin?”: first what holds it, then who took that, then where that person went last.",
-    bars={},
-    short={},
+    bars={"right": (0.9, 1.0), "pointed hop 1": (0.9, 1.0), "pointed hop 2": (0.9, 1.0), "pointed hop 3": (0.9, 1.0)},
+    short={"right": (0.0, 0.7)},
     steps=3000,
     quick=1500,
 )
