@@ -62,10 +62,11 @@ class Picture(Captioned):
         element = re.sub(r' xmlns(:\w+)?="[^"]*"', "", element)
         return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{self.stem}-", element)
 
-    def save(self, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-        """Write it in these formats, each file whole or not at all."""
-        paths = [folder / f"{self.stem}.{ending}" for ending in formats]
-        for path, ending in zip(paths, formats, strict=True):
+    def save(self, folder: Path, formats: Sequence[str] | None = None) -> list[Path]:
+        """Write it in these formats, or in all; each file whole or not at all."""
+        endings = tuple(self.files if formats is None else formats)
+        paths = [folder / f"{self.stem}.{ending}" for ending in endings]
+        for path, ending in zip(paths, endings, strict=True):
             with replacing(path) as temporary:
                 temporary.write_bytes(self.files[ending])
         return paths
