@@ -16,7 +16,7 @@ from rich.console import Console
 from heedful.analysis.separation import group_measures
 from heedful.analysis.tokens import group_of_class
 from heedful.config import ModelSettings, RunSettings
-from heedful.errors import ConfigError
+from heedful.errors import ConfigError, InputError
 from heedful.pipeline import Run, run
 from heedful.probes.scores import token_scores
 from heedful.report.exports import LATEX_ROWS, as_latex, save_table
@@ -167,9 +167,20 @@ def test_a_second_audit_trains_nothing_and_finds_the_same(examined: Audit, small
     def fail(_: object) -> None:
         pytest.fail("a training ran")
 
-    again = audit(SMALL, store, corpus=small_corpus, observers=[fail])
+    figures = examined.report.parent / "figures"
+    assert {path.suffix for path in figures.iterdir()} == {".svg"}
+    again = audit(SMALL, store, corpus=small_corpus, observers=[fail], figures=["png", "svg"])
+    assert {path.suffix for path in figures.iterdir()} == {".svg", ".png"}
     assert again.summary() == examined.summary()
     assert again.run.has("moments")
+
+
+def test_an_unknown_format_of_figures_is_refused_before_anything_is_trained(
+    small_corpus: Corpus, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="There is no format of pictures 'jpg'"):
+        audit(SMALL, tmp_path, corpus=small_corpus, figures=["jpg"])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_where_trainings_are_large_advice_waits_until_it_is_asked_for(
