@@ -100,7 +100,7 @@ def test_an_epoch_is_the_literal_one_with_the_same_masks(settings: dict[str, Any
     expected, their_losses = literal_training(before, DOCUMENTS, labels, order, words, chosen)
     assert losses == pytest.approx(their_losses, abs=1e-12)
     for name, tensor in state.model.state_dict().items():
-        torch.testing.assert_close(tensor, expected[name], atol=1e-11, rtol=0, msg=lambda said, name=name: name + said)
+        torch.testing.assert_close(tensor, expected[name], atol=1e-11, rtol=0, msg=f"{name} differs")
     assert any(not torch.equal(before[name], tensor) for name, tensor in state.model.state_dict().items())
 
 
