@@ -87,21 +87,36 @@ def our_seconds(split: Split, vocabulary_size: int, batch_size: int, classes: in
     return median_seconds(epoch) / math.ceil(len(split) / batch_size)
 
 
-def differentiated_seconds(split: Split, vocabulary_size: int, batch_size: int, mask: str) -> float:
-    """Of a step by autograd, with a mask for each token or each occurrence of one."""
+def our_step(split: Split, vocabulary_size: int, batch_size: int, mask: str) -> Callable[[Tensor], None]:
+    """A step by autograd."""
     training = TrainingSettings(batch_size=batch_size)
     state = our_state(vocabulary_size, 2, training, dropout_mask=mask)
-    return seconds_per_step(lambda rows: _differentiated(state, split, rows, training), split, batch_size)
+
+    def step(rows: Tensor) -> None:
+        training_step(state, split.batch(rows), training)
+
+    return step
 
 
-def _differentiated(state: TrainingState, split: Split, rows: Tensor, training: TrainingSettings) -> None:
-    training_step(state, split.batch(rows), training)
+def their_step(
+    split: Split, vocabulary_size: int, classes: int = 2, kind: Mapping[str, str] | None = None
+) -> Callable[[Tensor], None]:
+    model = PaddedClassifier(vocabulary_size, SIZE, 10.0, classes=classes, **(kind or {}))
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.02, lr_decay=0.001)
+
+    def step(rows: Tensor) -> None:
+        padded_step(model, optimizer, split, rows)
+
+    return step
+
+
+def differentiated_seconds(split: Split, vocabulary_size: int, batch_size: int, mask: str) -> float:
+    """Of a step by autograd, with a mask for each token or each occurrence of one."""
+    return seconds_per_step(our_step(split, vocabulary_size, batch_size, mask), split, batch_size)
 
 
 def their_seconds(split: Split, vocabulary_size: int, batch_size: int, classes: int, kind: Mapping[str, str]) -> float:
-    model = PaddedClassifier(vocabulary_size, SIZE, 10.0, classes=classes, **kind)
-    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.02, lr_decay=0.001)
-    return seconds_per_step(lambda rows: padded_step(model, optimizer, split, rows), split, batch_size)
+    return seconds_per_step(their_step(split, vocabulary_size, classes, kind), split, batch_size)
 
 
 def bandwidth_seconds(split: Split, batch_size: int) -> float:
