@@ -23,6 +23,7 @@ from safetensors import SafetensorError
 
 from heedful.errors import InputError, StoreBusy, StoreError, reason
 from heedful.latex import as_latex
+from heedful.spreadsheets import inert_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,12 +141,13 @@ def write_json(path: Path, value: object) -> None:
 
 
 def write_table(path: Path, table: "pd.DataFrame") -> None:
-    """A table as CSV for people, Parquet for programs or LaTeX for papers, by the ending of the name."""
+    """A table as CSV for people (`heedful.spreadsheets`), Parquet for programs or LaTeX for papers, by the ending of the
+    name."""
     if path.suffix not in TABLES:
         raise InputError(f"For papers as .tex, else tables are written as .csv or .parquet, not as '{path.name}'.")
     with replacing(path) as temporary:
         if path.suffix == ".csv":
-            table.to_csv(temporary, index=False)
+            inert_table(table).to_csv(temporary, index=False)
         elif path.suffix == ".tex":
             temporary.write_text(as_latex(table), encoding="utf-8")
         else:
