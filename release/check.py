@@ -60,7 +60,9 @@ def check(wheel: Path, python: str, constraints: Path | None, wanted: list[str])
         for name in wanted or known:
             without = use(core, name, place / f"without-{name}")
             if without.returncode != 1 or f"heedful[{name}]" not in without.stderr:
-                sys.exit(f"without {name}: ended with {without.returncode}, and said: {without.stderr or without.stdout}")
+                sys.exit(
+                    f"without {name}: ended with {without.returncode}, and said: {without.stderr or without.stdout}"
+                )
             own = make_environment(place / name, python, above=core)
             install(own, f"{wheel}[{name}]", constraints)
             _expect(use(own, name, place / f"{name}-use"), name)
