@@ -12,7 +12,7 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser axe fuzz fuzz-api clean
+.PHONY: demo test check bench browser axe fuzz fuzz-api dist check-dist licences audit-deps clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -59,6 +59,27 @@ fuzz-api: $(STAMP)
 	[ -x .cache/schemathesis/bin/schemathesis ] || { $(PYTHON) -m venv .cache/schemathesis && \
 	  .cache/schemathesis/bin/python -m pip install --quiet --constraint constraints.txt schemathesis==4.32.5; }
 	$(BIN)/python -m tests.web.fuzz .cache/schemathesis/bin/schemathesis
+
+# Wheel and source archive, the same bytes from the same commit, and a bill of materials.
+dist: $(STAMP)
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1580601600) \
+	  $(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m release.licences dist
+
+# The wheel in clean environments, core alone and each extra alone: some minutes, and torch once more on the disk.
+check-dist: dist
+	$(BIN)/python -m release.check dist/heedful-*.whl --constraints constraints.txt
+
+licences: $(STAMP)
+	$(BIN)/python -m release.licences
+
+# Known weaknesses of the libraries, where the service that knows them can be asked; what cannot be asked is a failure.
+audit-deps:
+	[ -x .cache/pip-audit/bin/pip-audit ] || { $(PYTHON) -m venv .cache/pip-audit && \
+	  .cache/pip-audit/bin/python -m pip install --quiet pip-audit==2.10.1; }
+	@.cache/pip-audit/bin/pip-audit --strict --progress-spinner off --requirement constraints.txt --no-deps --disable-pip || \
+	  { echo "audit-deps: a weakness is known, or a library could not be asked about (see above)" >&2; exit 1; }
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heedful needs Python 3.11 or newer, this is " + sys.version)'

@@ -1,10 +1,10 @@
 """Cells of tables that people open in a spreadsheet.
 
 A program such as Excel runs a cell of a CSV file that begins with = + - @ (also in full width), a tab or a line break,
-and texts, words and class names are somebody else's. Such a text gets an apostrophe in front, which spreadsheets know as
-the mark of a text. Numbers, texts that are numbers, and a sign that stands alone are no formula and stay. So that it can
-be undone, a text that already has apostrophes in front of such a sign gets one more: whoever wants the texts back takes
-one apostrophe off each cell that `MARKED` matches. Parquet files hold everything as it is.
+and texts, words and class names are somebody else's. Such a text gets an apostrophe in front, which spreadsheets know
+as the mark of a text. Numbers, texts that are numbers, and a sign that stands alone are no formula and stay. So that it
+can be undone, a text that already has apostrophes in front of such a sign gets one more: whoever wants the texts back
+takes one apostrophe off each cell that `MARKED` matches. Parquet files hold everything as it is.
 """
 
 import re
