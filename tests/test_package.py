@@ -116,8 +116,7 @@ def test_the_bill_of_materials_names_them_all() -> None:
 def test_importing_heedful_loads_nothing_heavy() -> None:
     """Its public names are loaded when they are first used; the whole costs two dozen modules, not thousands."""
     code = (
-        "import sys; before = set(sys.modules); import heedful; dir(heedful)\n"
-        "print(*sorted(set(sys.modules) - before))"
+        "import sys; before = set(sys.modules); import heedful; dir(heedful)\nprint(*sorted(set(sys.modules) - before))"
     )
     command = [sys.executable, "-c", code]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stdout.split()
