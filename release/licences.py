@@ -8,7 +8,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -19,9 +19,6 @@ from packaging.utils import canonicalize_name
 HERE = Path(__file__).parents[1]
 PAGE = HERE / "docs" / "licences.md"
 NOT_SHIPPED = "dev"  # the extra of those who work on heedful
-
-SAID_ELSEWHERE: Mapping[str, str] = {}
-"""Licences of libraries whose metadata have none."""
 
 CLASSIFIER = "License :: OSI Approved :: "
 
@@ -51,9 +48,7 @@ def libraries() -> list[Library]:
                 found[name].append(part)
     held = {name: distribution(name) for name in sorted(found)}
     return [
-        Library(
-            name=one.name, version=one.version.partition("+")[0], licence=licence_of(one), parts=tuple(found[name])
-        )
+        Library(name=one.name, version=one.version.partition("+")[0], licence=licence_of(one), parts=tuple(found[name]))
         for name, one in held.items()
     ]
 
@@ -86,7 +81,7 @@ def licence_of(one: Distribution) -> str:
     said = one.metadata
     classified = [line.removeprefix(CLASSIFIER) for line in said.get_all("Classifier", []) if CLASSIFIER in line]
     words = (said.get("License") or "").strip()
-    found = said.get("License-Expression") or " or ".join(classified) or SAID_ELSEWHERE.get(one.name)
+    found = said.get("License-Expression") or " or ".join(classified)
     return found or (re.split(r"\s{2,}|\n", words)[0][:60] or "not said in its metadata")
 
 

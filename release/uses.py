@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,7 @@ def word2vec(folder: Path) -> str:
     vectors = ("--set", "model.vectors=word2vec", "--set", "model.embedding_size=8")
     said = heedful_says("train", write_reviews(folder), "--epochs", 3, *vectors, "--store", folder / "runs", "--json")
     (notice,) = [one for one in json.loads(said)["notices"] if "word2vec" in one]
-    return notice
+    return str(notice)
 
 
 def web(folder: Path) -> str:
@@ -151,7 +151,7 @@ def web(folder: Path) -> str:
 
 
 @contextmanager
-def serving(*arguments: object) -> Any:
+def serving(*arguments: object) -> Iterator[str]:
     """The address of a server that is ended afterwards."""
     command = [sys.executable, "-I", "-m", "heedful", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:

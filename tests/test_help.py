@@ -46,10 +46,9 @@ def test_every_command_has_examples_and_nothing_else_has() -> None:
 def test_examples_are_understood(line: str) -> None:
     """Parsed down to the last command, not run: an option that is renamed is an example that fails."""
     words = shlex.split(line.partition(" < ")[0])[1:]
-    command, path = COMMANDS[""], []
+    command = COMMANDS[""]
     while words and words[0] in getattr(command, "commands", {}):
-        path.append(words.pop(0))
-        command = command.commands[path[-1]]
+        command = command.commands[words.pop(0)]
     command.make_context("heedful", words)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 import typer
+from typer.models import CommandInfo
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "": ("heedful audit", "heedful audit reviews.csv --text-column review", "heedful doctor"),
@@ -89,7 +90,7 @@ _VERBATIM = "\b"
 
 def add_endings(app: typer.Typer, path: str = "") -> None:
     """Give every command below this one its examples, as the end of its help."""
-    for name, info in named(app):
+    for name, info in _named(app):
         place = f"{path} {name}".strip()
         info.epilog, info.short_help = _examples(place), SHORT.get(place)
     for group in app.registered_groups:
@@ -98,7 +99,7 @@ def add_endings(app: typer.Typer, path: str = "") -> None:
             add_endings(group.typer_instance, group.name)
 
 
-def named(app: typer.Typer) -> Iterator[tuple[str, typer.models.CommandInfo]]:
+def _named(app: typer.Typer) -> Iterator[tuple[str, CommandInfo]]:
     for info in app.registered_commands:
         assert info.callback is not None
         yield info.name or info.callback.__name__, info
@@ -111,5 +112,6 @@ def ending() -> str:
 
 
 def _examples(path: str) -> str:
-    lines = EXAMPLES[path]
-    return "\n".join([_VERBATIM, "Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)])
+    lines = EXAMPLES.get(path, ())
+    title = "Examples:" if len(lines) > 1 else "Example:"
+    return "\n".join([_VERBATIM, title, *(f"  {line}" for line in lines)]) if lines else ""
