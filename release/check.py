@@ -47,7 +47,7 @@ def use(python: Path, name: str, folder: Path) -> "subprocess.CompletedProcess[s
     script = shutil.copy(HERE / "uses.py", folder / "uses.py")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HEEDFUL"))}
     command = [str(python), "-I", script, name, str(folder)]
-    return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=900)
+    return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=1800)
 
 
 def check(wheel: Path, python: str, constraints: Path | None, wanted: list[str]) -> None:
