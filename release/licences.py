@@ -79,10 +79,10 @@ def _requirements(name: str, extra: str) -> Iterator[Requirement]:
 def licence_of(one: Distribution) -> str:
     """As SPDX has it where the library says so, else by its classifiers or its own words."""
     said = one.metadata
-    classified = [line.removeprefix(CLASSIFIER) for line in said.get_all("Classifier", []) if CLASSIFIER in line]
-    words = (said.get("License") or "").strip()
-    found = said.get("License-Expression") or " or ".join(classified)
-    return found or (re.split(r"\s{2,}|\n", words)[0][:60] or "not said in its metadata")
+    expressions, words = (said.get_all(field) or [""] for field in ("License-Expression", "License"))
+    classified = [line.removeprefix(CLASSIFIER) for line in said.get_all("Classifier") or () if CLASSIFIER in line]
+    found = expressions[0] or " or ".join(classified) or re.split(r"\s{2,}|\n", words[0].strip())[0][:60]
+    return found or "not said in its metadata"
 
 
 def page(found: list[Library]) -> str:
