@@ -44,6 +44,6 @@ def as_csv(table: "pd.DataFrame") -> str:
     for place, kind in enumerate(table.dtypes):
         if kind.kind == "O":  # others hold no texts
             cells = [inert(cell) for cell in table.iloc[:, place]]
-            shown.isetitem(place, pd.Series(cells, index=table.index, dtype=object))
+            shown.isetitem(place, pd.Series(cells, dtype=object).array)
             returns = returns or any("\r" in str(cell) for cell in cells)
     return shown.to_csv(index=False, lineterminator="\r\n" if returns else "\n")
