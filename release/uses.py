@@ -150,8 +150,8 @@ def web(folder: Path) -> str:
         request = urllib.request.Request(f"{address}/api/v1/minimum", asked, {"content-type": "application/json"})
         with urllib.request.urlopen(request) as answer:
             told = json.load(answer)
-    assert told["predicted"] == "good"
-    return f"a page served, and a decision: {told['predicted']}"
+    assert (told["units"], told["predicted"] in POLAR) == (4, True), told
+    return f"a page served, and a decision on {told['units']} words: {told['predicted']}"
 
 
 @contextmanager
