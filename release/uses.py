@@ -55,7 +55,7 @@ def core(folder: Path) -> str:
     arrays: Any = {"offsets": [0, 2], "attention_scores": [0, 0], "polarity_scores": [3, -1], "bias": [0]}
     assert heedful.minimum_flips(heedful.Trace.from_arrays(**arrays))["erased"].tolist() == [1]
     store = folder / "runs"
-    said = heedful_says("audit", write_reviews(folder), "--epochs", 5, "--no-advice", "--store", store)
+    said = heedful_says("audit", write_reviews(folder), "--epochs", 20, "--no-advice", "--store", store)
     (run,) = store.iterdir() if not (store / "store.json").exists() else store.glob("*_*")
     missing = {"report.html", "tables", "figures", "manifest.json"} - {path.name for path in run.iterdir()}
     assert not missing, missing
