@@ -60,9 +60,9 @@ def _unsafe_in(node: ast.AST) -> list[str]:
         case ast.Call(func=function, keywords=keywords):
             called, last = ast.unparse(function), ast.unparse(function).rpartition(".")[2]
             said = {one.arg: one.value.value for one in keywords if isinstance(one.value, ast.Constant)}
-            name, value = NEEDED.get(called, (None, None))
+            name, value = NEEDED.get(called, ("", None))
             wrong = _runs_code(called) or last in METHODS or any(said.get(one) is True for one in FORBIDDEN)
-            return [called] if wrong or (name is not None and said.get(name) is not value) else []
+            return [called] if wrong or (name != "" and said.get(name) is not value) else []
     return []
 
 
