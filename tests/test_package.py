@@ -128,5 +128,5 @@ def test_importing_heedful_loads_nothing_heavy() -> None:
 def test_versions_of_python_are_named_where_they_are_said() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
-    assert named == ["3.11", "3.12", "3.13"]
+    assert named == ["3.11"]  # where the tests have run
     assert project["requires-python"] == f">={named[0]}"
