@@ -143,7 +143,7 @@ def short_section(figures: pd.DataFrame) -> Iterator[str]:
 
 def plain(row: "pd.Series[Any]") -> str:
     """A mean with its interval."""
-    value = f"{row['value']:.3f}".replace("0.", ".", 1) if row["value"] < 1 else f"{row['value']:.2f}"
+    value = f"{row['value']:.3f}".removeprefix("0")
     return value + (
         f" [{row['low']:.2f}, {row['high']:.2f}]" if row["seeds"] > 1 and row["high"] - row["low"] >= 0.005 else ""
     )
