@@ -36,7 +36,7 @@ bench: $(STAMP)
 
 # The documentation as a site, from build/site/index.html on; a warning is an error. Its makers advertise at every start.
 docs: $(STAMP)
-	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
 
 # Pages and pictures of docs/ that are made from the code, written anew.
 pages: $(STAMP)

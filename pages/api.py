@@ -1,7 +1,7 @@
 """The public names as a page: how each is called, what it says of itself, and its examples.
 
-Docstrings here have paragraphs; formulas, indented; parameters, `name: what it is`, indented under a heading where there
-are many; and examples, which run as tests.
+Docstrings here have paragraphs; formulas, indented; parameters, `name: what it is`, indented under a heading where
+there are many; and examples, which run as tests.
 """
 
 import inspect

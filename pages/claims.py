@@ -26,7 +26,7 @@ AUDIT = {
 """What an audit judges, where the model and the data allow it."""
 
 AUDIT_OF_ONES_OWN = {LEARNED, *ON_REMOVED_WORDS, *FOREIGN, "D5"} - {"C8b"}
-"""What an audit of a model of one's own judges; with an exact trace also what is said of texts in any audit."""
+"""What an audit of a model of one's own judges; with a trace also what any audit says of texts."""
 
 PREFACE = """# Claims
 

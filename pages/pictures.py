@@ -37,7 +37,7 @@ def hand_trace() -> heedful.Trace:
         attention_weights=[0.30, 0.25, 0.15, 0.05, 0.08, 0.07, 0.10],
         polarity_scores=[0.2, 0.4, 0, -9, -1, 0, 12],
         bias=[0],
-        units="the plot was dull yet music superb".split(),
+        units=["the", "plot", "was", "dull", "yet", "music", "superb"],
         class_names=["negative", "positive"],
     )
 
@@ -134,7 +134,9 @@ def another_attention() -> Canvas:
     axis.set_xticks(range(len(order)), [f"{trace.units[place]}\nz = {scores[place]:g}" for place in order])
     axis.grid(axis="x", visible=False)
     axis.set(ylabel="weight α", ylim=(0, 1.08))
-    axis.set_title(f"Σ α z = {own @ scores:.2f} of both; their Jensen–Shannon divergence {found['jsd']:.2f} of at most .69")
+    axis.set_title(
+        f"Σ α z = {own @ scores:.2f} of both; their Jensen–Shannon divergence {found['jsd']:.2f} of at most .69"
+    )
     axis.legend(loc="upper left")
     return canvas
 
