@@ -3,7 +3,7 @@
 import sys
 
 from pages import FOLDER, PAGES, made
-from pages.pictures import PICTURES, drawn
+from pages.pictures import PICTURES, save
 
 
 def main() -> None:
@@ -13,7 +13,7 @@ def main() -> None:
     folder = FOLDER / "images" / "concepts"
     folder.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
-        drawn(name).savefig(folder / f"{name}.svg", metadata={"Date": None})
+        save(name, folder / f"{name}.svg")
         print(f"docs/images/concepts/{name}.svg", file=sys.stderr)
 
 

@@ -31,8 +31,8 @@ AUDIT_OF_ONES_OWN = {LEARNED, *ON_REMOVED_WORDS, *FOREIGN, "D5"} - {"C8b"}
 PREFACE = """# Claims
 
 Every verdict that heedful gives is of one of these sentences. A claim has a number that is computed from a table, and a
-line: with the whole interval above the line the answer is **yes**, with all of it below **no**, otherwise **not shown**.
-Where there are fewer observations than it needs on any side it is *not shown*, and the words say what is missing.
+line: with the whole interval above the line it is **yes**, with all of it below **no**, otherwise **not shown**. Where
+there are fewer observations than it needs on any side it is *not shown*, and the words say what is missing.
 
 “…” stands for the number in what is said. How a verdict becomes an answer, and how often it is wrong where the truth is
 known: [answer.md](answer.md). In Python they are `heedful.claims.CLAIMS`.

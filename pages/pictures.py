@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from itertools import product
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -179,10 +180,10 @@ PICTURES: Mapping[str, Callable[[], Canvas]] = {
 
 
 @house_style()
-def drawn(name: str) -> Canvas:
-    """A picture, the same bits whenever it is drawn."""
-    mpl.rcParams["svg.hashsalt"] = name
-    return PICTURES[name]()
+def save(name: str, path: Path) -> None:
+    """Draw a picture into an SVG file, the same bits whenever it is drawn."""
+    with mpl.rc_context({"svg.hashsalt": name}):
+        PICTURES[name]().savefig(path, metadata={"Date": None})
 
 
 def _rows(count: int, *, height: float) -> tuple[Canvas, list[Axes]]:

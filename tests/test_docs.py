@@ -252,9 +252,13 @@ def test_the_tutorial_on_a_csv_comes_out_as_planted(reviews: Path, call: Call, m
     assert set(tokens.index[tokens["polarity"] > 0]) == {*good, "sponsored"}
     assert tokens["polarity"].idxmax() == "sponsored"
     explain, erase, attack = (call(*words, "--json").json for words in list(commands_of("csv.md", run.name[:12]))[2:])
+    used = {row["token"]: row["contribution"] for row in explain["tokens"]}
     assert explain["predicted"] == "good"
-    assert erase["x"]
-    assert attack["x"]
+    assert used["dull"] < -1 < 1 < min(used["superb"], used["witty"])
+    assert {row["ranking"]: row["erased"] for row in erase["rankings"]}["attention"] == 2
+    assert erase["minimum"] == {"positions": [1, 3], "flipped_to": "bad"}
+    assert (attack["exact"], attack["tvd"]) == (True, 0.0)
+    assert attack["jsd"] > 0.5
 
 
 @pytest.mark.usefixtures("undrawn", "one_thread")
@@ -272,9 +276,11 @@ def test_the_tutorial_on_a_transformer_comes_out_as_planted(
     assert (decided["M1"], decided["D1"], decided["C8c"]) == ("yes", "yes", "yes")
     names: dict[str, Any] = {}
     exec(compile(explaining, "transformer.md", "exec"), names)
-    alone = dict(zip(names["alone"].shown, names["alone"].scores.tolist(), strict=True))
-    assert min(alone, key=lambda word: alone[word]) == "dull"
-    assert min(names["attention"].scores) >= 0
+    attention, alone = (
+        dict(zip(names[name].shown, names[name].scores.tolist(), strict=True)) for name in ("attention", "alone")
+    )
+    assert attention["dull"] > 3 * attention["ending"]
+    assert alone["dull"] < 0.1 < 0.5 < min(alone["superb"], alone["witty"])
 
 
 @pytest.mark.usefixtures("undrawn")
