@@ -2,12 +2,15 @@
 
 import datetime
 import itertools
+from pathlib import Path
 
 import pytest
 import torch
 from scipy.spatial import ConvexHull
 from torch import Tensor
 
+from heedful.errors import StoreError
+from heedful.tensor_files import load_tensors, save_tensors
 from heedful.zoo.task import Examples, Task
 from heedful.zoo.tasks import TASKS, aspects, correction, dates, hull, order, planted, preferences, stories, visits
 from heedful.zoo.tasks.matching import pairs
@@ -348,3 +351,12 @@ def distance(one: str, other: str) -> int:
     for i, j in itertools.product(range(1, len(one) + 1), range(1, len(other) + 1)):
         rows[i, j] = min(rows[i - 1, j] + 1, rows[i, j - 1] + 1, rows[i - 1, j - 1] + (one[i - 1] != other[j - 1]))
     return rows[len(one), len(other)]
+
+
+@ENTRANTS
+def test_every_network_is_kept_and_found_again(name: str, entrant: str, tmp_path: Path) -> None:
+    first, other = (make(TASKS[name].entrant(entrant), seed) for seed in (0, 1))
+    save_tensors(tmp_path / "network.safetensors", first.state_dict())
+    other.load_state_dict(load_tensors(tmp_path / "network.safetensors", StoreError)[0])
+    for found, expected in zip(other.parameters(), first.parameters(), strict=True):
+        assert found.equal(expected)

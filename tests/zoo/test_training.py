@@ -149,6 +149,8 @@ ALL = dict(TASKS)
 
 def test_commands(call: Call, tmp_path: Path) -> None:
     store, out = tmp_path / "runs", tmp_path / "out"
+    empty = call("zoo", "compare", "--store", store)
+    assert (empty.code, "Nothing of it has been trained in this store" in empty.out) == (0, True)
     listed = json.loads(call("zoo", "list", "--json").out)
     assert [one["name"] for one in listed["members"]][:2] == ["bahdanau", "luong-dot"]
     done = call("zoo", "train", "matching", "--quick", "--workers", 1, "--store", store, "--json")

@@ -20,7 +20,8 @@ WORDS = ("went to", "took the", "is in the", "where is", "who took the", "what h
          *PEOPLE, *PLACES, *BOXES, *THINGS)  # fmt: skip
 WENT, TOOK, IN, WHERE, WHO, WHAT = range(6)
 KIND = len(PEOPLE)
-PERSON, PLACE, BOX, THING = (6 + KIND * kind for kind in range(4))
+DEEDS = WHAT + 1
+PERSON, PLACE, BOX, THING = (DEEDS + KIND * kind for kind in range(4))
 MOVES = 8
 """Facts about who went where; each person goes somewhere, some more than once."""
 SIZE, WITHOUT = 40, 30
@@ -148,7 +149,7 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
 
 def entrants(most: int, bars: Bars, short: Bars) -> tuple[Entrant, ...]:
     facts = MOVES + KIND * min(2, most) if most == 3 else MOVES + KIND
-    build: Any = partial(Remembering, len(WORDS), facts)
+    build: Any = partial(Remembering, len(WORDS), facts, deeds=DEEDS)
     control = (
         Entrant(
             name="no ages",
