@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import heedful
+from pages.plain import plain
 
 ROOMS: Mapping[str, Sequence[str]] = {
     "Examine": ("audit", "RunSettings", "Store"),
@@ -30,7 +31,6 @@ line every command has `--help`.
 
 WIDTH = 100
 PARAMETERS = re.compile(r"^(?P<names>[a-z_]\w*(?:, [a-z_]\w*)*): (?P<words>.*)")
-MARKS = re.compile(r"([*_<>\[\]])")
 
 
 def api_page() -> str:
@@ -93,7 +93,7 @@ def _block(block: str) -> str:
         return _parameters(lines)
     if least >= 4:
         return "\n".join(["```text", *(line[4:] for line in lines), "```"])
-    return _plain(" ".join(line.strip() for line in lines))
+    return plain(" ".join(line.strip() for line in lines))
 
 
 def _parameters(lines: Sequence[str]) -> str:
@@ -105,18 +105,12 @@ def _parameters(lines: Sequence[str]) -> str:
         begins = PARAMETERS.match(words)
         if begins and (not found or not found[-1].startswith("- ") or inward <= depth):
             gap = ["", ""] if found and not found[-1].startswith("- ") else []
-            found = [*found, *gap[1:], f"- **{begins['names']}**: {_plain(begins['words'])}"]
+            found = [*found, *gap[1:], f"- **{begins['names']}**: {plain(begins['words'])}"]
             depth = inward
         elif found and found[-1].startswith("- ") and inward <= depth and not begins:
-            found = [*found, "", _plain(words)]
+            found = [*found, "", plain(words)]
         elif found and found[-1]:
-            found[-1] += f" {_plain(words)}"
+            found[-1] += f" {plain(words)}"
         else:
-            found = [*found, _plain(words)]
+            found = [*found, plain(words)]
     return "\n".join(found)
-
-
-def _plain(words: str) -> str:
-    """Words in which nothing but `code` has a meaning in Markdown."""
-    parts = words.split("`")
-    return "`".join(part if number % 2 else MARKS.sub(r"\\\1", part) for number, part in enumerate(parts))

@@ -12,6 +12,7 @@ from heedful.studies.advice import scaling_claims
 from heedful.studies.attack import CLAIMS as OF_OTHER_WEIGHTS
 from heedful.studies.examine import ON_REMOVED_WORDS, ON_WORDS
 from heedful.studies.study import STUDIES, find_study
+from pages.plain import plain
 
 AUDIT = {
     LEARNED,
@@ -55,20 +56,19 @@ def _room(beginning: str, words: str) -> Iterator[str]:
 def _card(claim: Claim) -> str:
     least = f", {claim.least} or more of each" if claim.least > 1 else ""
     rows = {
-        "number": claim.statistic,
+        "number": plain(claim.statistic),
         "line": f"{claim.threshold:.3g}".replace("-", "−"),
         "rests on": " and ".join(claim.sides) + least,
         **{decision: said(words, decision) for decision, words in claim.words.items()},
         "asked by": ", ".join(asked_by(claim.name)),
     }
     lines = [f"- **{name}**: {text}" for name, text in rows.items()]
-    return "\n".join([f"### {claim.name}\n", f"{claim.statement}\n", *lines, ""])
+    return "\n".join([f"### {claim.name}\n", f"{plain(claim.statement)}\n", *lines, ""])
 
 
 def said(words: str, decision: str) -> str:
     """What is said of a decision, without the number."""
-    bare = re.sub(r"\{:[^}]*\}", "…", words.replace("{only}", "only " if decision == "no" else ""))
-    return bare.replace("**", "").replace("<", "&lt;")
+    return plain(re.sub(r"\{:[^}]*\}", "…", words.replace("{only}", "only " if decision == "no" else "")))
 
 
 def asked_by(name: str) -> Iterator[str]:
