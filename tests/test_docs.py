@@ -305,6 +305,14 @@ def test_the_tutorial_on_a_trace_comes_out_as_planted(
     assert set(eval(words)) <= set(names["PUSH"])
 
 
+def test_the_plan_of_the_recipe_is_a_plan(given_files: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(given_files)
+    plan, commands = blocks(DOCS / "how-to" / "several-seeds.md")[:2]
+    Path("seeds.toml").write_text(plan.code, encoding="utf-8")
+    found = call(*commands.commands[0][1:], "--json").json
+    assert (found["total"], found["varied"]) == (10, ["model.attention", "training.seed"])
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make docs` makes."""
