@@ -4,6 +4,7 @@ Code that is long to run has a test of its own, named in `RUN_ELSEWHERE`.
 """
 
 import doctest
+import inspect
 import os
 import re
 import subprocess
@@ -22,7 +23,7 @@ import heedful
 from heedful.training.loop import limited_threads
 from pages import PAGES as MADE
 from pages import made
-from pages.pictures import PICTURES
+from pages.pictures import PICTURES, hand_trace, twelve_units
 from tests import tiny_transformers
 from tests.browsing import browsing, needs_browser
 from tests.commands import Call, write_corpus
@@ -94,6 +95,17 @@ def test_every_concept_has_its_picture_theorem_and_proof() -> None:
         assert re.search(r"\*Proof\.\*.*∎", words)
     drawn = {path.stem for path in (DOCS / "images" / "concepts").iterdir()}
     assert drawn == set(PICTURES)
+
+
+def test_pictures_show_what_their_pages_say() -> None:
+    """The minimum of the twelve units and what attention needs; the words of the hand trace."""
+    trace = twelve_units()
+    needs = (heedful.minimum_flips(trace)["erased"][0], heedful.first_flips(trace)["erased"][0])
+    assert needs == (4, 9)
+    assert "here 4; attention needs 9" in text_of(DOCS / "concepts" / "minimum-set.md")
+    numbers = re.findall(r"^ +((?:attention_weights|polarity_scores)=.*)$", inspect.getsource(hand_trace), re.MULTILINE)
+    for page in ("trace.md", "erasure.md", "minimum-set.md", "adversary.md"):
+        assert all(line in text_of(DOCS / "concepts" / page) for line in numbers)
 
 
 @each_page
