@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,7 @@ def check(words: list[str]) -> None:
         return check(rest)
     if program == "heedful":
         parsed(rest)
+        check_settings(rest)
     elif program == "make":
         assert re.search(rf"^{rest[0]}:", text_of(ROOT / "Makefile"), re.MULTILINE), rest
     elif program == "pip":
@@ -147,6 +149,12 @@ def test_commands_between_the_lines_are_commands(page: Path) -> None:
         command, rest = command_of([word for word in said.split() if word != "…"])
         known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         assert {word.partition("=")[0] for word in rest if word.startswith("--")} - {"--help"} <= known, said
+        check_settings(rest)
+
+
+def check_settings(words: list[str]) -> None:
+    """What is set by `--set` is a setting, and takes that value."""
+    heedful.RunSettings().override([one for before, one in pairwise(words) if before == "--set" and "=" in one])
 
 
 def test_a_command_that_is_none_is_seen() -> None:
