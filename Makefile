@@ -12,7 +12,7 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser axe fuzz fuzz-api dist check-dist licences audit-deps clean
+.PHONY: demo test check bench browser axe docs pages fuzz fuzz-api dist check-dist licences audit-deps clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -33,6 +33,14 @@ study-%: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# The documentation as a site, from build/site/index.html on; a warning is an error. Its makers advertise at every start.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
+
+# Pages and pictures of docs/ that are made from the code, written anew.
+pages: $(STAMP)
+	$(BIN)/python -m pages
 
 # The report is opened in a real browser by the tests; where none is found, Debian's is installed if that is possible.
 browser: $(STAMP)
