@@ -99,6 +99,15 @@ def test_the_bootstrap_interval_of_a_mean_is_near_the_normal_one() -> None:
     assert found == bootstrap(lambda values: float(values.mean()), sample)
 
 
+def test_each_sample_of_a_bootstrap_has_draws_of_its_own() -> None:
+    """The difference of two means of the same 400 numbers: ± 1.96 √(2 s² / n); with one draw for both it is a point."""
+    sample = np.random.default_rng(2).normal(size=400)
+    found = bootstrap(lambda one, other: float(one.mean() - other.mean()), sample, sample)
+    half = 1.96 * sample.std() * np.sqrt(2 / 400)
+    assert found.value == 0
+    assert (found.low, found.high) == pytest.approx((-half, half), abs=0.02)
+
+
 def test_the_interval_over_seeds_is_students() -> None:
     values = np.array([0.80, 0.82, 0.81, 0.83, 0.79])
     low, high = stats.t.interval(0.95, 4, loc=values.mean(), scale=stats.sem(values))
