@@ -12,7 +12,7 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser axe fuzz fuzz-api clean
+.PHONY: demo test check bench browser axe fuzz fuzz-api mutants clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -59,6 +59,13 @@ fuzz-api: $(STAMP)
 	[ -x .cache/schemathesis/bin/schemathesis ] || { $(PYTHON) -m venv .cache/schemathesis && \
 	  .cache/schemathesis/bin/python -m pip install --quiet --constraint constraints.txt schemathesis==4.32.5; }
 	$(BIN)/python -m tests.web.fuzz .cache/schemathesis/bin/schemathesis
+
+# Small bugs planted one at a time: do the nearest tests see them? About an hour on two slow cores; AGAIN=1 runs those
+# that passed once more.
+SAMPLE ?= 200
+SEED ?= 0
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED) $(if $(AGAIN),--again)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heedful needs Python 3.11 or newer, this is " + sys.version)'

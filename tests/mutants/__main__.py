@@ -69,7 +69,7 @@ def drawn(sources: Mapping[str, str], seed: int, size: int) -> list[Mutant]:
     return sample
 
 
-def reaches(sources: Mapping[str, str]) -> list[nearest.Test]:
+def reaches(sources: Mapping[str, str]) -> list[nearest.Timed]:
     """The lines that each test comes to; of the files of tests that have changed they are found anew."""
     REACH.mkdir(parents=True, exist_ok=True)
     shared = [path for path in sorted((ROOT / "tests").rglob("*.py")) if not path.name.startswith("test_")]
@@ -94,7 +94,7 @@ def own_tree() -> Path:
 
 
 def judged(
-    todo: Sequence[Mutant], sources: Mapping[str, str], tests: list[nearest.Test], processes: int
+    todo: Sequence[Mutant], sources: Mapping[str, str], tests: list[nearest.Timed], processes: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     context = get_context("fork")
     places = context.SimpleQueue()

@@ -85,21 +85,21 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Test:
+class Timed:
     name: str
     seconds: float
     lines: Mapping[str, frozenset[int]]
 
 
-def read(path: Path) -> list[Test]:
+def read(path: Path) -> list[Timed]:
     tests = json.loads(path.read_text())["tests"].items()
     return [
-        Test(name, test["seconds"], {file: frozenset(lines) for file, lines in test["lines"].items()})
+        Timed(name, test["seconds"], {file: frozenset(lines) for file, lines in test["lines"].items()})
         for name, test in tests
     ]
 
 
-def nearest(mutant: Mutant, sources: Mapping[str, str], tests: list[Test]) -> tuple[list[str], float]:
+def nearest(mutant: Mutant, sources: Mapping[str, str], tests: list[Timed]) -> tuple[list[str], float]:
     """The names of the tests for a bug, the fastest first, and how long they take without it."""
     spans = _places(mutant, sources)
     reaching = [test for test in tests if any(test.lines.get(path, frozenset()) & lines for path, lines in spans)]
