@@ -187,3 +187,23 @@ def test_what_is_mirrored_has_its_bounds_the_other_way_round() -> None:
         found = verdict.estimate
         assert found is not None
         assert (found.low, found.value, found.high) == pytest.approx(expected)
+
+
+def test_scales_on_the_ends_of_a_range_belong_to_it() -> None:
+    """Small is 0 to 1, moderate 10 to 50, large from 100 on, very large from 1,000 on; what lies between is none."""
+    scales = (0.1, 1.0, 1.5, 9.0, 10.0, 50.0, 51.0, 99.0, 100.0, 999.0, 1000.0, 5000.0)
+    table = pd.DataFrame(
+        [
+            row(at, test_accuracy=0.03 * n, parting=0.05 * n, alignment=1.0, pooling=0.04 * n)
+            for n, at in enumerate(scales)
+        ]
+    )
+
+    def value(claim: str) -> float | None:
+        found = judge((claim,), {"scaling": table})[0].estimate
+        return found and found.value
+
+    assert value("C4") == pytest.approx(0.03 * (4.5 - 0.5))
+    assert value("C4b") == pytest.approx(0.03 * (4.5 - 10.5))
+    assert value("C3") == pytest.approx(0.05 * 9.5)
+    assert value("C4c") == pytest.approx(0.04 * 10.5)
