@@ -5,6 +5,7 @@ import json
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import Any
 import pytest
 
 from tests.mutants.planting import Mutant
+
+CALLS = 100
+"""So many calls of a function are followed in a test: more come to the same lines, and take long."""
 
 SECONDS, FEWEST = 25.0, 8
 """Tests are run for a bug until they have taken so long without it; so many at least."""
@@ -26,6 +30,7 @@ class Reach:
         self.root, self.written = f"{root}/", written
         self.known: dict[str, str | None] = {}
         self.lines: set[tuple[str, int]] = set()
+        self.calls: Counter[int] = Counter()  # by the identity of the code
         self.of_fixtures: dict[str, set[tuple[str, int]]] = {}
         self.tests: dict[str, dict[str, Any]] = {}
         self.failed: list[str] = []
@@ -37,6 +42,9 @@ class Reach:
             self.known[name] = name.removeprefix(self.root) if inside else None
         path = self.known[name]
         if path is None:
+            return None
+        self.calls[id(frame.f_code)] += 1
+        if self.calls[id(frame.f_code)] > CALLS:
             return None
         lines = self.lines
         lines.add((path, frame.f_lineno))
@@ -59,6 +67,7 @@ class Reach:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.lines = set()
+        self.calls.clear()
         threading.settrace(self.called)
         sys.settrace(self.called)
         begun = time.process_time()
