@@ -88,6 +88,15 @@ def test_a_tie_goes_to_the_lowest_class() -> None:
     assert first(first_flips(trace, "attention", reverse=True), "erased", "flipped_to") == [3, 0]
 
 
+@pytest.mark.parametrize("tenths", [(1, 2, 3), (3, 2, 1)])
+def test_of_classes_that_are_equally_far_ahead_the_first_wins_however_sums_are_rounded(tenths: tuple[int, ...]) -> None:
+    """.1 + .2 + .3 and .3 + .2 + .1 are the same numbers, and not the same sum in floating point."""
+    z = [[9.0, 0, 0], *([0.0, one / 10, other / 10] for one, other in zip(tenths, tenths[::-1], strict=True))]
+    trace = Trace.from_arrays(offsets=[0, 4], attention_weights=[0.25] * 4, polarity_scores=z, bias=[0, 0, 0])
+    assert first(first_flips(trace, "attention"), "erased", "flipped_to") == [1, 1]
+    assert first(minimum_flips(trace), "erased", "flipped_to") == [1, 1]
+
+
 @pytest.mark.parametrize("start", range(0, 2_000, 50))
 def test_flips_are_those_of_the_literal_loop(start: int) -> None:
     """2,000 traces of two instances: eight spreads of scores, 2 to 10 classes, ties, one unit alone.
