@@ -17,7 +17,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 from rich.table import Table
 
 from tests.mutants import nearest, running
-from tests.mutants.planting import Mutant, compiles, mutants
+from tests.mutants.planting import Mutant, as_module, compiles, mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".cache" / "mutants"
@@ -101,7 +101,7 @@ def judged(
     for number in range(processes):
         places.put(str(number))
     order = random.Random(0).sample(list(todo), len(todo))
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(places,)) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(places, sources)) as pool:
         jobs = [pool.submit(_judge, one, sources, *nearest.nearest(one, sources, tests)) for one in order]
         for job in progress(as_completed(jobs), "bugs", len(jobs)):
             verdict = job.result()
@@ -110,9 +110,9 @@ def judged(
             yield verdict.mutant.name, shown | rest
 
 
-def _begin(places: Any) -> None:
+def _begin(places: Any, sources: Mapping[str, str]) -> None:
     os.environ["HEEDFUL_MUTANTS_TREE"] = places.get()
-    own_tree()
+    running.preload(own_tree(), sources, [as_module(f"src/heedful/{place}") for place in PLANTED_IN])
 
 
 def _judge(mutant: Mutant, sources: Mapping[str, str], names: list[str], seconds: float) -> running.Verdict:

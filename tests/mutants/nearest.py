@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.mutants.planting import Mutant
+from tests.mutants.planting import Mutant, as_module
 
 CALLS = 100
 """So many calls of a function are followed in a test: more come to the same lines, and take long."""
@@ -192,7 +192,7 @@ def _assigned(tree: ast.Module, line: int) -> set[str]:
 def _users(names: set[str], path: str, sources: Mapping[str, str]) -> list[tuple[str, frozenset[int]]]:
     """The functions that mention a name, those that mention the compiled ones among them, and so on; in their module
     and in those that import it."""
-    module = path.removeprefix("src/").removesuffix(".py").replace("/", ".")
+    module = as_module(path)
     trees = {
         file: ast.parse(source)
         for file, source in sources.items()

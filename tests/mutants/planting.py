@@ -59,6 +59,11 @@ class Mutant:
         return source[: self.start] + self.after + source[self.stop :]
 
 
+def as_module(path: str) -> str:
+    """`src/heedful/text/splits.py` is heedful.text.splits."""
+    return path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
 def mutants(path: str, source: str) -> list[Mutant]:
     """All bugs that can be planted in a source; few of them are no Python any more (`compiles`)."""
     seen: Counter[str] = Counter()

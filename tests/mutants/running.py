@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.nearest import Reach, is_compiled
-from tests.mutants.planting import Mutant
+from tests.mutants.planting import Mutant, as_module
 
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = (
@@ -33,6 +33,22 @@ LIBRARIES = (
     "torch", "numba", "pandas", "scipy.optimize", "scipy.stats", "pyarrow.parquet", "pydantic", "safetensors.torch",
     "tokenizers", "hypothesis", "matplotlib.figure", "typer",
 )  # fmt: skip
+UPSTREAM = (
+    "attention",
+    "config",
+    "errors",
+    "explanations",
+    "files",
+    "folding",
+    "models",
+    "notebook",
+    "papers",
+    "store",
+    "subjects",
+    "text",
+    "traces",
+    "trace_files",
+)
 FACTOR, SPARE = 4.0, 60.0
 """A bug has made an endless loop when its tests take so many times as long as without it, and so many seconds."""
 
@@ -86,6 +102,21 @@ def prepare() -> None:
     for name in LIBRARIES:
         importlib.import_module(name)
     assert not any(name.startswith("heedful") for name in sys.modules), "heedful is to be imported with the bug in it"
+
+
+def preload(tree: Path, sources: Mapping[str, str], but: Sequence[str]) -> None:
+    """Import what of the tree cannot have a bug in it: what does not import any of these rooms."""
+    names = {as_module(path): imported(ast.parse(source)) for path, source in sources.items()}
+    open_ones = {name for name in names if f"{name}.".startswith(tuple(f"{one}." for one in but))}
+    while more := {name for name, used in names.items() if used & open_ones} - open_ones - {"heedful"}:
+        open_ones |= more
+    sys.path[:0] = [str(tree), f"{tree}/src"]
+    checking = importlib.import_module("tests.checking")
+    checking.check("heedful")
+    vars(checking)["check"] = lambda _: None  # what is imported later is checked already
+    for name in sorted(set(names) - open_ones):
+        if name.partition(".")[2].partition(".")[0] in UPSTREAM:
+            importlib.import_module(name)
 
 
 def judge(
@@ -167,7 +198,7 @@ def _run_tests(
     import numba
 
     numba.config.CACHE_DIR = str(cache)
-    for name in [name for name in sys.modules if name == "tests" or name.startswith("tests.")]:
+    for name in [name for name in sys.modules if f"{name}.".startswith("tests.") and name != "tests.checking"]:
         del sys.modules[name]
     known = [path for path in sys.path if path and not Path(path).is_relative_to(ROOT / "src") and Path(path) != ROOT]
     sys.path[:] = [str(tree), f"{tree}/src", *known]
@@ -200,7 +231,7 @@ def importing(path: str, sources: Mapping[str, str]) -> set[str]:
     loops = {file: imported(tree) for file, tree in _with_loops(sources)}
     found, grown = {path}, True
     while grown:
-        modules = {file.removeprefix("src/").removesuffix(".py").replace("/", ".") for file in found}
+        modules = {as_module(file) for file in found}
         more = {file for file, names in loops.items() if names & modules} - found
         found, grown = found | more, bool(more)
     return found
