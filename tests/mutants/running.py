@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,13 +168,17 @@ def in_child(
         finally:
             os._exit(code)
     latest = time.monotonic() + 10 * limit  # for what waits and does not compute
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        if time.monotonic() > latest:
-            os.killpg(child, signal.SIGKILL)
-        time.sleep(0.05)
+    status = None
+    try:
+        while status is None and time.monotonic() < latest:
+            done, ended = os.waitpid(child, os.WNOHANG)
+            status = ended if done else None
+            time.sleep(0.05)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # it hangs, it has left something running, or this is interrupted
+    if status is None:
+        _, status = os.waitpid(child, 0)
     by = told.read_text() if told.is_file() else ""
     if os.WIFSIGNALED(status):
         return True, f"signal {os.WTERMSIG(status)}"
