@@ -1,6 +1,7 @@
 """One bug: planted in a copy of the tree, its tests run in a process of their own until one fails."""
 
 import ast
+import ctypes
 import importlib
 import os
 import resource
@@ -20,6 +21,7 @@ import pytest
 from tests.mutants.nearest import Reach, is_compiled
 from tests.mutants.planting import Mutant, as_module
 
+PR_SET_PDEATHSIG = 1
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = (
     "-q",
@@ -161,6 +163,8 @@ def in_child(
         code = 99
         try:
             os.setsid()
+            with suppress(AttributeError, OSError):  # on Linux it ends with the process that started it
+                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
             code = _run_tests(tree, cache, names, plugins, log, told)
         except BaseException:
