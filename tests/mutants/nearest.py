@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -56,27 +56,27 @@ class Reach:
         return line
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
         outer, self.lines = self.lines, set()
         try:
-            return (yield)  # type: ignore[return-value]
+            return (yield)
         finally:
             self.of_fixtures.setdefault(fixturedef.argname, set()).update(self.lines)
             self.lines = outer | self.lines
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self.lines = set()
         self.calls.clear()
         threading.settrace(self.called)
         sys.settrace(self.called)
         begun = time.process_time()
         try:
-            return (yield)  # type: ignore[return-value]
+            return (yield)
         finally:
             seconds = time.process_time() - begun
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
             shared = [self.of_fixtures.get(name, set()) for name in getattr(item, "fixturenames", ())]
             lines: dict[str, list[int]] = {}
             for path, number in sorted(self.lines.union(*shared)):
@@ -114,7 +114,8 @@ def nearest(mutant: Mutant, sources: Mapping[str, str], tests: list[Timed]) -> t
     reaching = [test for test in tests if any(test.lines.get(path, frozenset()) & lines for path, lines in spans)]
     stem = Path(mutant.path).stem
     found = sorted(reaching, key=lambda test: test.seconds * (0.5 if stem in test.name else 1.0))
-    names, total = [], 0.0
+    names: list[str] = []
+    total = 0.0
     for test in found:
         if total + test.seconds > SECONDS and len(names) >= FEWEST:
             continue

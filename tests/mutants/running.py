@@ -206,7 +206,7 @@ def _run_tests(
     shutil.rmtree(os.environ["HYPOTHESIS_STORAGE_DIRECTORY"], ignore_errors=True)
     import numba
 
-    numba.config.CACHE_DIR = str(cache)
+    vars(numba.config)["CACHE_DIR"] = str(cache)  # it has read its variables already
     for name in [name for name in sys.modules if f"{name}.".startswith("tests.") and name != "tests.checking"]:
         del sys.modules[name]
     known = [path for path in sys.path if path and not Path(path).is_relative_to(ROOT / "src") and Path(path) != ROOT]

@@ -154,11 +154,12 @@ def test_every_epoch_reads_the_texts_in_another_order(corpus: Corpus, encoder: s
 def test_the_loss_of_an_epoch_is_the_mean_over_texts_and_not_over_batches(corpus: Corpus) -> None:
     """600 texts in batches of 250, 250 and 100."""
     steps: list[StepDone] = []
-    model = fit(
-        corpus,
-        observers=[lambda event: steps.append(event) if isinstance(event, StepDone) else None],
-        **{**QUICK, "epochs": 1, "batch_size": 250},
-    )
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepDone):
+            steps.append(event)
+
+    model = fit(corpus, observers=[listen], **{**QUICK, "epochs": 1, "batch_size": 250})
     assert [len(step.batch) for step in steps] == [250, 250, 100]
     mean = sum(step.loss * len(step.batch) for step in steps) / 600
     assert model.history["train_loss"].tolist() == pytest.approx([mean], rel=1e-12)
