@@ -12,7 +12,7 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser axe docs pages fuzz fuzz-api dist check-dist licences audit-deps clean
+.PHONY: demo test check bench browser axe docs pages fuzz fuzz-api dist check-dist licences audit-deps mutants clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -67,6 +67,12 @@ fuzz-api: $(STAMP)
 	[ -x .cache/schemathesis/bin/schemathesis ] || { $(PYTHON) -m venv .cache/schemathesis && \
 	  .cache/schemathesis/bin/python -m pip install --quiet --constraint constraints.txt schemathesis==4.32.5; }
 	$(BIN)/python -m tests.web.fuzz .cache/schemathesis/bin/schemathesis
+
+# Small bugs planted one at a time: do the nearest tests see them? AGAIN=1 runs those that passed once more.
+SAMPLE ?= 200
+SEED ?= 0
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED) $(if $(AGAIN),--again)
 
 # Wheel and source archive, the same bytes from the same commit, and a bill of materials.
 dist: $(STAMP)
