@@ -22,6 +22,7 @@ import torch
 import heedful
 from heedful.errors import HeedfulError
 from tests.fuzz.damage import STRANGE, damage_bytes, damage_json, damage_value, nested, pick
+from tests.fuzz.requests import requests
 
 Knock = Callable[[Random, Path], object]
 
@@ -663,4 +664,5 @@ DOORS: Mapping[str, Knock] = {
     "vectors": vectors,
     "explanation files": explanation_files,
     "options": options,
+    "requests": requests,
 }
