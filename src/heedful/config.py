@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from heedful.errors import ConfigError, border
-from heedful.files import digest_of, digest_of_files, write_text
+from heedful.files import digest_of, digest_of_files, is_file, write_text
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")  # not Self, which the checks of shapes cannot read
@@ -326,7 +326,7 @@ class RunSettings(Settings):
 def encoder_digest(path: str) -> str:
     """The identity of the transformer in a folder: its weights, configuration and tokenizer, wherever it lies."""
     folder = Path(path)
-    if not (folder / "config.json").is_file() or not [*folder.glob("*.safetensors")]:
+    if not is_file(folder / "config.json") or not [*folder.glob("*.safetensors")]:
         raise ConfigError(
             f"There is no transformer in '{path}': model.encoder_path is a local folder with config.json, "
             "model.safetensors and tokenizer.json, as save_pretrained writes it."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.options import StoreRoot, find_run
+from heedful.files import is_file
 from heedful.store import MANIFEST
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def serve(
 def _find(name: str, store: Path) -> "Run | Path":
     """A run, or a folder that holds a transformers model and no run."""
     place = Path(name)
-    if (place / "config.json").is_file() and not (place / MANIFEST).is_file():
+    if is_file(place / "config.json") and not is_file(place / MANIFEST):
         return place
     return find_run(name, store)
 

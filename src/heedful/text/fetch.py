@@ -2,7 +2,7 @@
 
 A download grows in `NAME.part` and goes on from there when it broke off. It becomes `NAME` when its checksum is right,
 then a table of the data folder, which is what corpora are read from, and is removed. A file of that name that somebody
-put there by hand is used in the same way, needs no network, and stays.
+put there by hand is used in the same way, needs no network, and stays: beside a download lies `.NAME.fetched`.
 """
 
 import http.client
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import DataError, UnknownName
-from heedful.files import file_hash, locked, make_folder, unwritable, write_text
+from heedful.files import explained, file_hash, locked, make_folder, unwritable, write_text
 from heedful.text.published import PublicFile, Source
 from heedful.text.recipes import DATA_VARIABLE, DATASETS, data_folder
 from heedful.text.tables import write_tables
@@ -63,6 +63,8 @@ def fetch(name: str, *, base: str | None = None, observer: Observer = lambda _: 
         raise UnknownName("corpus", name, DATASETS)
     dataset, folder = DATASETS[name], data_folder()
     if dataset.available:
+        for file in (file for source in dataset.sources for file in source.files):
+            _remove_download(folder / file.name)  # of a process that was killed after its last table
         return Fetched(name=name, folder=folder, source=None, rows={})
     if not dataset.sources:
         raise DataError(
@@ -95,17 +97,17 @@ def _take(source: Source, folder: Path, observer: Observer) -> dict[str, int]:
     """Downloaded or found files as tables; only tables that are missing are written."""
     make_folder(folder)
     with locked(folder / f".{source.files[0].name}.lock", f"'{source.title}'"):
-        paths, downloaded = [folder / file.name for file in source.files], []
+        paths = [folder / file.name for file in source.files]
         for file, path in zip(source.files, paths, strict=True):
             if not path.is_file():
-                downloaded.append(download(file, path, observer=observer))
+                download(file, path, observer=observer)
             elif not _is_right(path, file.checksum):
                 wrong = f"its checksum is not {file.checksum}"
                 raise DataError(f"'{path}' is not the published file: {wrong}. Remove it and call again.")
         missing = [name for name in source.makes if not (folder / name).is_file()]
         rows = write_tables(source.rows(paths), folder, missing)
-        for path in downloaded:
-            path.unlink()
+        for path in paths:
+            _remove_download(path)
     return rows
 
 
@@ -125,7 +127,9 @@ def download(file: PublicFile, path: Path, *, observer: Observer = lambda _: Non
             f"What {file.address} sent ({size:,} bytes) is not the published file: its checksum is not "
             f"{file.checksum}. It was not kept. Try again later, or from another place."
         )
-    part.replace(path)
+    with explained(path):
+        _mark(path).touch()
+        part.replace(path)
     _forget(part)
     return path
 
@@ -207,6 +211,18 @@ def _size(part: Path) -> int:
 
 def _tag_file(part: Path) -> Path:
     return part.with_name(f"{part.name}.tag")
+
+
+def _mark(path: Path) -> Path:
+    """What says that a file was downloaded, and not put there by hand."""
+    return path.with_name(f".{path.name}.fetched")
+
+
+def _remove_download(path: Path) -> None:
+    """The file before its mark: of a removal that was broken off, the mark is left and goes with the next call."""
+    if _mark(path).is_file():
+        path.unlink(missing_ok=True)
+        _mark(path).unlink(missing_ok=True)
 
 
 def _forget(part: Path) -> None:
