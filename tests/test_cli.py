@@ -16,7 +16,7 @@ import pytest
 import heedful
 from heedful import __version__
 from tests import commands
-from tests.commands import Call, Outcome
+from tests.commands import Call, Outcome, environment
 
 pytestmark = pytest.mark.xdist_group("cli")  # one worker makes the audited run
 
@@ -436,3 +436,22 @@ def test_an_interrupted_training_ends_quietly_and_leaves_no_run(tmp_path: Path) 
     assert said.code in {130, -signal.SIGINT}  # a shell says 130 to both; Python may end itself by the signal
     assert "Traceback" not in said.err
     assert not list(store.glob("*/manifest.json"))
+
+
+@pytest.mark.parametrize("library", ["heedful.cli", "typer", "torch"])
+def test_an_interrupt_while_libraries_are_imported_ends_without_a_word(library: str, tmp_path: Path) -> None:
+    script = (
+        "import builtins, os, signal, sys\n"
+        "from heedful.__main__ import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "real = builtins.__import__\n"
+        "def importing(name, *rest):\n"
+        f"    if name == '{library}':\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return real(name, *rest)\n"
+        "builtins.__import__ = importing\n"
+        f"sys.argv = ['heedful', 'train', 'synthetic:size=60', '--store', {str(tmp_path / 'runs')!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment())
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
