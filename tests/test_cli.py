@@ -148,6 +148,27 @@ def test_the_doctor_names_versions_and_the_data_folder(
     assert "torch" in call("doctor").out
 
 
+def test_the_doctor_and_verify_check_a_whole_store(call: Call, tiny: Path, tmp_path: Path) -> None:
+    from heedful.config import DataSettings
+    from heedful.store import Store
+    from heedful.text.datasets import TEXTS, cache_corpus
+
+    place = ("--store", tmp_path / "runs")
+    store, corpora = Store(place[1]), tmp_path / "runs" / ".corpora"
+    call("train", tiny, "--epochs", 1, *place)
+    cache_corpus(DataSettings(source=str(tiny)), store)
+    assert call("doctor", "--json", *place).json["store"] == f"{place[1]} (1 runs, 0 damaged)"
+    for path in (next(store.root.glob("*/history.parquet")), next(corpora.glob(f"*/{TEXTS.format('train')}"))):
+        good = path.read_bytes()
+        path.write_bytes(bytes([good[0] ^ 1, *good[1:]]))
+    said = call("doctor", "--json", *place)
+    assert said.json["store"] == f"{place[1]} (1 runs, 2 damaged: see heedful runs verify)"
+    told = call("runs", "verify", *place)
+    assert (said.code, told.code) == (1, 1)
+    assert "train.arrow' is damaged: it does not hold what was written to it. Remove the folder" in told.words
+    assert "history.parquet' is not what was written: the file is damaged." in told.words
+
+
 def test_the_corpora_are_listed(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
     listed = {row["name"]: row["available"] for row in call("data", "list", "--json").json}
