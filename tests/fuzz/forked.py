@@ -42,8 +42,8 @@ class Kill:
     change: int | None = None
 
 
-def warm() -> None:
-    """An audit in this process: imports what commands import, and loads compiled loops."""
+def warm(*, audit: bool = True) -> None:
+    """An audit in this process, or a training: imports what commands import, and loads compiled loops."""
     import torch
 
     from heedful.cli import app
@@ -51,7 +51,8 @@ def warm() -> None:
     torch.set_num_threads(1)  # a process with threads cannot be forked
     quiet = redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(SystemExit)
     with tempfile.TemporaryDirectory() as folder, quiet[0], quiet[1], quiet[2]:
-        app(["audit", "synthetic:size=60", "--epochs", "1", "--no-advice", "--store", folder])
+        words = ("audit", "--no-advice") if audit else ("train",)
+        app([*words, "synthetic:size=60", "--epochs", "1", "--store", folder])
 
 
 def run(words: Sequence[object], folder: Path, *, prepare: Prepare = lambda: None, kill: Kill | None = None) -> Ended:

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from tests.fuzz import forked
 from tests.fuzz.forked import Kill
-from tests.fuzz.scenes import SCENES, Stage, collect
+from tests.fuzz.scenes import SCENES, Stage, audits, collect
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     wanted = parser.parse_args(arguments)
     chosen = {name: SCENES[name] for name in wanted.scenes} or SCENES
-    forked.warm()
+    forked.warm(audit=audits(chosen))
     table = Table("scene", "kills", "ended before", "lost", "not as undisturbed", "left after gc", "seconds")
     total, failed = Counter[str](), 0
     whole = sum(scene.share for scene in chosen.values())

@@ -11,7 +11,7 @@ import shutil
 import signal
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -39,9 +39,13 @@ class Scene:
 
     words: Sequence[str]
     before: Sequence[Sequence[str]] = ()
-    prepare: Callable[[], None] = lambda: None
     share: int = 2
     """How many of a hundred kills."""
+
+
+def audits(names: Iterable[str]) -> bool:
+    """Whether one of these scenes looks at audits, and more is to be imported."""
+    return any("audit" in SCENES[name].words or AUDIT in SCENES[name].before for name in names)
 
 
 SCENES: Mapping[str, Scene] = {

@@ -6,6 +6,7 @@ finished before is sound, and when there is enough again, a further call ends as
 
 import argparse
 import ctypes
+import os
 import random
 import resource
 import shutil
@@ -24,7 +25,7 @@ from rich.table import Table
 
 from tests.commands import environment
 from tests.fuzz import forked
-from tests.fuzz.scenes import SCENES, Stage, collect, content
+from tests.fuzz.scenes import SCENES, Stage, audits, collect, content
 
 NAMES = ("run", "audit", "audit again", "audit --fresh", "sweep", "data fetch", "report", "explain --out")
 CLONE_NEWNS, CLONE_NEWUSER, PRIVATE = 0x00020000, 0x10000000, 1 << 18
@@ -37,21 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("scenes", nargs="*", help=f"which: {', '.join(NAMES)}; default: all")
     parser.add_argument("--sizes", type=int, default=40, help="of disks, and of files")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="append", help="only this: disk, files, permission, user, memory, start")
     wanted = parser.parse_args(arguments)
-    forked.warm()
+    forked.warm(audit=audits(wanted.scenes or NAMES))
     table = Table("what is short", "tried", "enough", "a sentence", "other", "seconds")
     chance, failed = random.Random(wanted.seed), 0
     chosen = wanted.scenes or NAMES
     with tempfile.TemporaryDirectory() as folder:
-        own_mounts()
+        Path(folder).chmod(0o755)
+        mounting = own_mounts()
         stages = {name: Stage.set(Path(folder) / name.replace(" ", "-"), SCENES[name]) for name in chosen}
-        for what, tries in {
-            "disk": partial(full_disks, stages, wanted.sizes, chance),
-            "size of files": partial(small_files, stages, wanted.sizes, chance),
-            "permission to write": partial(unwritable, stages),
-            "memory, later": partial(little_more_memory, Path(folder), wanted.sizes, chance),
-            "memory, from the start": partial(little_memory, Path(folder)),
+        for short, (what, tries) in {
+            "disk": ("disk", partial(full_disks, stages, wanted.sizes if mounting else 0, chance)),
+            "files": ("size of files", partial(small_files, stages, wanted.sizes, chance)),
+            "permission": ("permission to write", partial(unwritable, stages)),
+            "user": ("permission of another user", partial(another_user, stages)),
+            "memory": ("memory, later", partial(little_more_memory, Path(folder), wanted.sizes, chance)),
+            "start": ("memory, from the start", partial(little_memory, Path(folder))),
         }.items():
+            if short not in (wanted.short or [short]):
+                continue
             begun, count = time.monotonic(), Counter[str]()
             for kind, said in tries():
                 count[kind] += 1
@@ -103,6 +109,24 @@ def unwritable(stages: dict[str, Stage]) -> Tries:
                     path.chmod(0o644 if path.is_file() else 0o755)
 
             yield judged(stage, place, without_privileges, open_again, f"{name}, not to be written")
+
+
+def another_user(stages: dict[str, Stage]) -> Tries:
+    """Who may read what root has made, and write nothing; and who may write to the store, where what root made lies."""
+    if os.geteuid():
+        return
+    for name, stage in stages.items():
+        for mode in (0o755, 0o777, 0o1777):
+            place = stage.begin("shared")
+            for path in [place, *place.iterdir()]:
+                path.chmod(mode if path.is_dir() else 0o644)
+            yield judged(stage, place, nobody, lambda: None, f"{name}, as another user, folders {mode:o}")
+
+
+def nobody() -> None:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
 
 
 def little_more_memory(folder: Path, tries: int, chance: random.Random) -> Tries:
@@ -184,11 +208,13 @@ def without_privileges() -> None:
         libc.capset(header, data)
 
 
-def own_mounts() -> None:
-    """Mounts of this process are nobody else's and end with it."""
+def own_mounts() -> bool:
+    """Mounts of this process are nobody else's and end with it; whether there can be some."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) or libc.mount(b"none", b"/", None, (1 << 14) | PRIVATE, None):
-        raise OSError(ctypes.get_errno(), "no file system can be mounted here; call it as root")
+        print("no file system can be mounted here, so that no disk is full: call it as root", file=sys.stderr)
+        return False
+    return True
 
 
 @contextmanager
