@@ -86,6 +86,7 @@ def watched(count: int, one: Callable[[int], object]) -> list[tuple[int, Held, f
         one(number)
         if number % max(1, count // 5) == 0:
             rows.append((number, Held.now(), time.monotonic() - begun))
+            print(f"{number:,} of {count:,}: {rows[-1][1]}", file=sys.stderr, flush=True)
     return rows
 
 
