@@ -107,7 +107,9 @@ def requests(random: Random, _: Path) -> object:
     """One request; whatever comes of it is an answer of the declared form or a refusal in a sentence."""
     method, path, query, headers, body = _drawn(random)
     leaves = random.random() < 0.05
-    status, told, content = _loop().run_until_complete(_send(random, method, path, query, headers, body, leaves))
+    status, told, content = _loop().run_until_complete(
+        send(method, path, query, headers, _pieces(random, body, leaves))
+    )
     if leaves and status in (None, 499):
         raise HeedfulError("The client left.")
     assert status is not None
@@ -215,17 +217,27 @@ def _query(random: Random) -> bytes:
     return damage_bytes(random, query) if random.random() < 0.3 else query
 
 
-async def _send(
-    random: Random, method: str, path: str, query: bytes, headers: list[tuple[bytes, bytes]], body: bytes, leaves: bool
-) -> tuple[int | None, dict[str, str], bytes]:
-    """What the application answers, as a server would ask it (ASGI); the body comes in pieces."""
+def _pieces(random: Random, body: bytes, leaves: bool) -> list[dict[str, Any]]:
+    """A body as it comes in, sometimes cut, and of those who leave not to its end."""
     cut = random.randrange(len(body) + 1) if random.random() < 0.3 else len(body)
-    incoming = [
+    incoming: list[dict[str, Any]] = [
         {"type": "http.request", "body": body[:cut], "more_body": True},
         {"type": "http.request", "body": body[cut:], "more_body": False},
     ]
     if leaves:
         incoming[random.randint(0, 2) :] = [{"type": "http.disconnect"}]
+    return incoming
+
+
+async def send(
+    method: str,
+    path: str,
+    query: bytes,
+    headers: list[tuple[bytes, bytes]],
+    incoming: list[dict[str, Any]] | None = None,
+) -> tuple[int | None, dict[str, str], bytes]:
+    """What the application answers, as a server would ask it (ASGI)."""
+    incoming = [{"type": "http.request", "body": b"", "more_body": False}] if incoming is None else incoming
     outgoing: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -233,7 +245,7 @@ async def _send(
             await asyncio.Event().wait()
         return incoming.pop(0)
 
-    async def send(message: dict[str, Any]) -> None:
+    async def take(message: dict[str, Any]) -> None:
         outgoing.append(message)
 
     scope = {
@@ -241,7 +253,7 @@ async def _send(
         "path": path, "raw_path": path.encode("utf-8", "surrogatepass"), "root_path": "", "query_string": query,
         "headers": headers, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000), "state": {},
     }  # fmt: skip
-    await _app()(scope, receive, send)
+    await _app()(scope, receive, take)
     begun = next((message for message in outgoing if message["type"] == "http.response.start"), None)
     content = b"".join(message.get("body", b"") for message in outgoing if message["type"] == "http.response.body")
     if begun is None:

@@ -528,9 +528,10 @@ def test_an_unknown_corpus_is_told_its_neighbour() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_other_kinds_of_address_are_refused() -> None:
+@pytest.mark.parametrize("base", ["ftp://example.org", "http://", "http://[::1", "http://a:b", "https:/a"])
+def test_other_kinds_of_address_are_refused(base: str) -> None:
     with pytest.raises(DataError, match="begins with http"):
-        fetch("sst", base="ftp://example.org")
+        fetch("sst", base=base)
 
 
 @pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if dataset.sources])

@@ -8,8 +8,10 @@ put there by hand is used in the same way, needs no network, and stays: beside a
 import http.client
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,10 +73,17 @@ def fetch(name: str, *, base: str | None = None, observer: Observer = lambda _: 
             f"'{name}' is a sample without a public address. Put {', '.join(dataset.files)} into '{folder}', "
             f"or set {DATA_VARIABLE} to the folder that holds it."
         )
-    if base and not base.startswith(("http://", "https://")):
-        raise DataError(f"An address begins with http:// or https://, not '{base}'.")
+    if base and not _is_address(base):
+        raise DataError(f"An address begins with http:// or https:// and a host, as '{base}' does not.")
     sources = [source.at(base) for source in dataset.sources] if base else dataset.sources
     return _first_that_answers(name, sources, folder, observer)
+
+
+def _is_address(text: str) -> bool:
+    with suppress(ValueError):  # of brackets that do not close, or ports that are no numbers
+        parts = urllib.parse.urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    return False
 
 
 def _first_that_answers(name: str, sources: Sequence[Source], folder: Path, observer: Observer) -> Fetched:
