@@ -12,7 +12,7 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser axe fuzz fuzz-api clean
+.PHONY: demo test check bench browser axe fuzz fuzz-api kills shortages long clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -59,6 +59,18 @@ fuzz-api: $(STAMP)
 	[ -x .cache/schemathesis/bin/schemathesis ] || { $(PYTHON) -m venv .cache/schemathesis && \
 	  .cache/schemathesis/bin/python -m pip install --quiet --constraint constraints.txt schemathesis==4.32.5; }
 	$(BIN)/python -m tests.web.fuzz .cache/schemathesis/bin/schemathesis
+
+# What is killed, what has no room, and what runs for long (docs/robustness.md): a quarter of an hour each. As root, disks
+# are filled too.
+KILLS ?= 200
+kills: $(STAMP)
+	$(BIN)/python -m tests.fuzz.kills --kills $(KILLS)
+
+shortages: $(STAMP)
+	$(BIN)/python -m tests.fuzz.shortages
+
+long: $(STAMP)
+	$(BIN)/python -m tests.fuzz.long
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heedful needs Python 3.11 or newer, this is " + sys.version)'
