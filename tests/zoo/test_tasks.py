@@ -2,14 +2,30 @@
 
 import datetime
 import itertools
+from pathlib import Path
 
 import pytest
 import torch
 from scipy.spatial import ConvexHull
 from torch import Tensor
 
-from heedful.zoo.task import Examples, Task
-from heedful.zoo.tasks import TASKS, aspects, correction, dates, hull, order, planted, preferences, stories, visits
+from heedful.errors import StoreError
+from heedful.tensor_files import load_tensors, save_tensors
+from heedful.zoo.networks import recurrent
+from heedful.zoo.task import Examples, Outcome, Task
+from heedful.zoo.tasks import (
+    TASKS,
+    aspects,
+    correction,
+    dates,
+    hull,
+    matching,
+    order,
+    planted,
+    preferences,
+    stories,
+    visits,
+)
 from heedful.zoo.tasks.matching import pairs
 from heedful.zoo.training import answer, make
 from tests.covering import covers
@@ -190,14 +206,33 @@ def test_tokens_that_match_are_two() -> None:
     for row, places in zip(signs.tolist(), other.tolist(), strict=True):
         for place, sign in enumerate(row):
             assert [at for at in range(len(row)) if row[at] == sign and at != place] == [places[place]]
-    for name, looks in (("matching", [""]), ("two-matches", ["head 1", "head 2"])):
+    for name in ("matching", "two-matches"):
         examples = drawn(TASKS[name])
         symbols = examples.inputs["symbols"]
-        for number, look in enumerate(looks):
-            places = examples.sources[look].float().argmax(-1)
+        others = [examples.sources[""].int().argmax(-1)] if name == "matching" else examples.inputs["others"].unbind(1)
+        for number, places in enumerate(others):
             assert symbols[..., number].gather(1, places).equal(symbols[..., number])
             asked = examples.targets[:, 12 * number : 12 * number + 12]
             assert symbols[..., -1].gather(1, places).equal(asked)
+    for number, row in enumerate(others[0].tolist()):
+        for place, first in enumerate(row):
+            both = sorted({first, int(others[1][number, place])})
+            assert [only(examples.sources[look][number, place]) for look in ("head 1", "head 2")] == [both, both]
+
+
+def test_heads_may_share_two_questions_either_way() -> None:
+    """Heads that look where the other one should are as good; a head that finds its place every second time is half."""
+    examples = drawn(TASKS["two-matches"])
+    first, second = (recurrent.marks(places, 12).float() for places in examples.inputs["others"].unbind(1))
+    logits = torch.zeros(COUNT, 24, 10)
+
+    def judged(one: Tensor, other: Tensor) -> float:
+        outcome = Outcome(logits=logits, weights={"head 1": one, "head 2": other})
+        return matching.judge_two(outcome, examples)["pointed"]
+
+    assert judged(first, second) == judged(second, first) == 1.0
+    half = torch.where(torch.arange(12).unsqueeze(1) < 6, first, torch.eye(12))
+    assert judged(half, second) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -348,3 +383,12 @@ def distance(one: str, other: str) -> int:
     for i, j in itertools.product(range(1, len(one) + 1), range(1, len(other) + 1)):
         rows[i, j] = min(rows[i - 1, j] + 1, rows[i, j - 1] + 1, rows[i - 1, j - 1] + (one[i - 1] != other[j - 1]))
     return rows[len(one), len(other)]
+
+
+@ENTRANTS
+def test_every_network_is_kept_and_found_again(name: str, entrant: str, tmp_path: Path) -> None:
+    first, other = (make(TASKS[name].entrant(entrant), seed) for seed in (0, 1))
+    save_tensors(tmp_path / "network.safetensors", first.state_dict())
+    other.load_state_dict(load_tensors(tmp_path / "network.safetensors", StoreError)[0])
+    for found, expected in zip(other.parameters(), first.parameters(), strict=True):
+        assert found.equal(expected)

@@ -91,9 +91,13 @@ def compare_zoo(
     as_json: Json = False,
 ) -> None:
     """What is in the store, side by side: where attention points, what erasing does, parameters, steps and time."""
+    from heedful.studies.zoo.cards import NOTHING
     from heedful.studies.zoo.comparing import compare
 
     found = compare(Store(store), seeds=seeds, quick=quick, draw=out is not None)
+    if found.reached.empty and not as_json:
+        print_lines({}, [NOTHING], as_json)
+        return
     if out is not None:
         found.save(out)
     _print(found.tables(), as_json)

@@ -109,10 +109,13 @@ def letters_of(table: pd.DataFrame) -> Iterator[str]:
             yield f"{str(cells['row_word'].iloc[0])[:16]:>16} {' '.join(marks)}"
 
 
+NOTHING = "Nothing of it has been trained in this store: `heedful zoo train`; --quick shows what was trained quickly."
+
+
 def figure_lines(figures: pd.DataFrame) -> Iterator[str]:
     yield ""
     if figures.empty:
-        yield "Nothing of it has been trained in this store: `heedful zoo train`."
+        yield NOTHING
     for _, row in figures.iterrows():
         yield f"{row['task']:14} {row['entrant']:20} {row['split']:6} {row['figure']:14} {between(row)}"
 

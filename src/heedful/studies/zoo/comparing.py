@@ -89,9 +89,12 @@ def page(found: Comparison, folder: str) -> str:
     """The page as Markdown; pictures lie in that folder, seen from the page."""
     count = int(found.reached["seeds"].max()) if len(found.reached) else 0
     seeds = f"{count} seeds" if count > 1 else "one seed"
-    lines = [HEAD.format(seeds=seeds), "## Tasks", ""]
-    for task in TASKS.values():
-        lines += [*task_section(task, found, folder), ""]
+    lines = [HEAD.format(seeds=seeds), "## In short", "", *short_section(found.reached), ""]
+    for title, real in (("Planted tasks", False), ("Real data", True)):
+        lines += [f"## {title}", ""]
+        for task in TASKS.values():
+            if task.real is real:
+                lines += [*task_section(task, found, folder), ""]
     lines += [
         "## Where attention points, and what erasing does",
         "",
@@ -105,6 +108,41 @@ def page(found: Comparison, folder: str) -> str:
     for member in MEMBERS.values():
         lines += [*member_section(member), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def short_section(figures: pd.DataFrame) -> Iterator[str]:
+    """Of planted tasks each member beside the best of those without attention, on the first test split."""
+    rows = []
+    for task in TASKS.values():
+        own = figures[(figures["task"] == task.name) & (figures["split"] == task.tests[0])]
+        best = own[own["figure"] == task.best].set_index("entrant")
+        without = [one.name for one in task.entrants if one.role == "baseline" and one.name in best.index]
+        if task.real or not without:
+            continue
+        for one in task.entrants:
+            if one.role == "member" and one.name in best.index:
+                places = own[(own["entrant"] == one.name) & own["figure"].str.match("pointed|found")]
+                rows.append(
+                    {
+                        "task": f"`{task.name}`",
+                        "member": one.name,
+                        task.best: plain(best.loc[one.name]),
+                        "without attention": plain(best.loc[without[0]]),
+                        "points at the source": ", ".join(
+                            f"{str(row['figure']).partition(' ')[2]} {plain(row)}".strip()
+                            for _, row in places.iterrows()
+                        ),
+                    }
+                )
+    yield from markdown(pd.DataFrame(rows)) if rows else iter(["Nothing is trained yet."])
+
+
+def plain(row: "pd.Series[Any]") -> str:
+    """A mean with its interval."""
+    value = f"{row['value']:.3f}".replace("0.", ".", 1) if row["value"] < 1 else f"{row['value']:.2f}"
+    return value + (
+        f" [{row['low']:.2f}, {row['high']:.2f}]" if row["seeds"] > 1 and row["high"] - row["low"] >= 0.005 else ""
+    )
 
 
 def task_section(task: Task, found: Comparison, folder: str) -> Iterator[str]:
@@ -146,10 +184,8 @@ def figures_of(rows: pd.DataFrame, task: Task, cost: pd.DataFrame) -> pd.DataFra
     return pd.DataFrame(lines).fillna("")
 
 
-def cell(row: "pd.Series[float]") -> str:
-    value = f"{row['value']:.3f}".replace("0.", ".", 1) if row["value"] < 1 else f"{row['value']:.2f}"
-    value += f" [{row['low']:.2f}, {row['high']:.2f}]" if row["seeds"] > 1 and row["high"] - row["low"] >= 0.005 else ""
-    return value if row["reached"] is None else f"{value} {'✓' if row['reached'] else '✗'} {bar_words(row)}"
+def cell(row: "pd.Series[Any]") -> str:
+    return plain(row) if row["reached"] is None else f"{plain(row)} {'✓' if row['reached'] else '✗'} {bar_words(row)}"
 
 
 ERASING = """A place is taken away from what a look may read, at every step, and the network runs again, told the

@@ -84,6 +84,10 @@ def results(tasks: Sequence[Task], store: Store, *, seeds: int | None = None, qu
     ]
 
 
+BY = ["task", "entrant", "split", "figure"]
+REACHED = ["task", "entrant", "role", "split", "figure", "seeds", "value", "low", "high", "least", "most", "reached"]
+
+
 def reached(given: Sequence[Result]) -> pd.DataFrame:
     """A row for each task, entrant, test split and figure: the mean over seeds with its interval, and what is asked."""
     rows = [
@@ -92,12 +96,8 @@ def reached(given: Sequence[Result]) -> pd.DataFrame:
         for split, figures in one.figures.items()
         for name, value in figures.items()
     ]
-    if not rows:
-        return pd.DataFrame(columns=["task", "entrant", "split", "figure", "seeds", "value", "low", "high", "reached"])
     table = []
-    for (task, entrant, split, figure), some in pd.DataFrame(rows).groupby(
-        ["task", "entrant", "split", "figure"], sort=False
-    ):
+    for (task, entrant, split, figure), some in pd.DataFrame(rows, columns=[*BY, "value"]).groupby(BY, sort=False):
         estimate = mean_over_seeds(some["value"].to_numpy())
         found = find_task(str(task))
         bar = bar_of(found.entrant(str(entrant)).bars, found, str(split), str(figure))
@@ -117,7 +117,7 @@ def reached(given: Sequence[Result]) -> pd.DataFrame:
                 "reached": _within(estimate, bar),
             }
         )
-    return pd.DataFrame(table)
+    return pd.DataFrame(table, columns=REACHED)
 
 
 def bar_of(bars: Bars, task: Task, split: str, figure: str) -> tuple[float, float] | None:

@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-import torch
 from torch import nn
 
 from heedful.attention.reading import Read
@@ -37,7 +36,7 @@ class Recommending(Network):
 
     def forward(self, examples: Examples, *, forced: bool = False, without: Looks | None = None) -> Outcome:
         """Inputs: user [examples], history [examples items] (−1 where it has ended), components [examples items
-        components features], candidates [examples candidates]."""
+        components features] (all zeros where an item has fewer), candidates [examples candidates]."""
         del forced  # all is answered at once
         inputs = examples.inputs
         user, mask = self.users(inputs["user"]), inputs["history"] >= 0
@@ -56,7 +55,7 @@ class Recommending(Network):
         assert self.look is not None
         inputs = examples.inputs
         mask, past = inputs["history"] >= 0, inputs["history"].clamp(min=0)
-        parts = torch.ones(inputs["components"].shape[:-1], dtype=torch.bool)
+        parts = inputs["components"].any(-1)
         if without and "item" in without:
             mask = mask & ~without["item"][:, 0]
         if without and "component" in without:

@@ -114,5 +114,6 @@ FILM_DOCUMENTS = Task(
     rate=2e-3,
     size=2000,
     seeds=1,
+    real=True,
     files=(RATINGS, ITEMS, USERS),
 )

@@ -192,5 +192,6 @@ LEARNERS = Task(
     tests=("test", "jfleg"),
     size=250,
     seeds=1,
+    real=True,
     files=(SENTENCES, MISSPELLINGS, JFLEG),
 )

@@ -139,5 +139,6 @@ MOVIES = Task(
     rate=3e-3,
     size=943,
     seeds=1,
+    real=True,
     files=(RATINGS, ITEMS),
 )

@@ -88,5 +88,6 @@ REVIEWS = Task(
     rate=2e-3,
     size=460,
     seeds=1,
+    real=True,
     files=(FILE,),
 )

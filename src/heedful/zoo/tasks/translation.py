@@ -126,5 +126,6 @@ TRANSLATION = Task(
     quick_steps=300,
     rate=1e-3,
     seeds=1,
+    real=True,
     files=(FILE,),
 )
