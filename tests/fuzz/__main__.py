@@ -54,7 +54,7 @@ def main() -> int:
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, _late)
     _warm()
-    table = Table("where", "tried", "taken", "refused", "defects", "seconds")
+    table = Table("where", "tried", "taken", "refused", "defects", "silent ones", "seconds")
     failed = 0
     for door in wanted.doors or DOORS:
         counts: Counter[str] = Counter()
@@ -73,7 +73,8 @@ def main() -> int:
             print(f"{door}: {len(seeds)} × {place} (seed {seeds[0]})", file=sys.stderr)
         found = sum(map(len, defects.values()))
         failed += found
-        row = (f"{wanted.each:,}", str(counts["taken"]), str(counts["refused"]), str(found))
+        silent = sum(len(seeds) for place, seeds in defects.items() if "SILENT" in place)
+        row = (f"{wanted.each:,}", *map(str, (counts["taken"], counts["refused"], found, silent)))
         table.add_row(door, *row, f"{time.monotonic() - begun:.0f}")
     Console().print(table)
     return int(failed > 0)
