@@ -589,7 +589,7 @@ def explanation_files(random: Random, folder: Path) -> object:
 # The command line -----------------------------------------------------------------------------------------------------
 
 ODD_WORDS = (
-    *("", ".", "..", "~", "-", "--", " ", "a" * 300, "b/" * 200, "🙂", "é\u0301", "\ud800", "\ufeff", "a\nb", "%s"),
+    *("", ".", "..", "~", "-", " ", "a" * 300, "b/" * 200, "🙂", "é\u0301", "\ud800", "\ufeff", "a\nb", "%s"),
     *("/proc/self/mem", "/proc/self/fd/999", "/dev/null", "/dev/full", "file.csv", "file.parquet", "folder"),
     *("http://[::1", "http://a:b", "ftp://x", "0", "-1", "1e9", "nan", "none", "NaN=1", "a=b", "=", "model.x=1"),
     *("synthetic:size=", "synthetic:classes=1", "synthetic:size=9e9", "synthetic", "sst ", "SST"),
