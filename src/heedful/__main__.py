@@ -1,6 +1,6 @@
 """The command `heedful`, also as `python -m heedful`."""
 
-import _signal as signal  # what signal itself imports takes longer than all that is done here
+import _signal as signal  # type: ignore[import-not-found]  # what signal imports takes longer than all the rest
 import os
 import sys
 

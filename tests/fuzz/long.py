@@ -22,6 +22,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from heedful.errors import HeedfulError
 from tests.fuzz import requests
 
 GROWTH = 0.03
@@ -110,7 +111,7 @@ def audit(folder: Path, number: int) -> None:
 def request(number: int) -> None:
     """One that somebody may send, broken or not."""
     chance = random.Random(f"requests/{number}")
-    with suppress(requests.HeedfulError):
+    with suppress(HeedfulError):
         requests.requests(chance, Path())
 
 

@@ -233,13 +233,14 @@ def _serve_archive(told: Path) -> None:
 def _publish(told: Path) -> None:
     """In the process that fetches: the treebank lies at that port, and data go into its folder."""
     from heedful.text import fetch
+    from heedful.text.recipes import DATASETS
 
     address = f"http://127.0.0.1:{told.read_text()}"
-    dataset = fetch.DATASETS["sst"]
+    dataset = DATASETS["sst"]
     source = dataset.sources[0].at(address)
     checksum = f"sha256:{hashlib.sha256(_archive()).hexdigest()}"
     source = replace(source, files=tuple(replace(file, checksum=checksum) for file in source.files))
-    fetch.DATASETS = {**fetch.DATASETS, "sst": replace(dataset, sources=(source,))}  # type: ignore[misc]
+    vars(fetch).update(DATASETS={**DATASETS, "sst": replace(dataset, sources=(source,))})
     os.environ.update(HEEDFUL_DATA="data", no_proxy="127.0.0.1")
 
 
