@@ -341,6 +341,7 @@ def test_what_a_killed_process_downloaded_goes_and_what_was_put_there_by_hand_st
         patch.setattr(fetching, "_remove_download", lambda _: None)  # it dies before that
         fetch("sst")
     assert len(server.asked) == 1
+    (folder / ".trainDevTestTrees_PTB.zip.lock").touch()
     fetch("sst")
     assert sorted(path.name for path in folder.iterdir()) == tables
 

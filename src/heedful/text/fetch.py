@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.errors import DataError, UnknownName
+from heedful.errors import DataError, StoreError, UnknownName
 from heedful.files import explained, file_hash, locked, make_folder, unwritable, write_text
 from heedful.text.published import PublicFile, Source
 from heedful.text.recipes import DATA_VARIABLE, DATASETS, data_folder
@@ -65,8 +65,8 @@ def fetch(name: str, *, base: str | None = None, observer: Observer = lambda _: 
         raise UnknownName("corpus", name, DATASETS)
     dataset, folder = DATASETS[name], data_folder()
     if dataset.available:
-        for file in (file for source in dataset.sources for file in source.files):
-            _remove_download(folder / file.name)  # of a process that was killed after its last table
+        for source in dataset.sources:
+            _tidy(source, folder)
         return Fetched(name=name, folder=folder, source=None, rows={})
     if not dataset.sources:
         raise DataError(
@@ -105,7 +105,7 @@ def _first_that_answers(name: str, sources: Sequence[Source], folder: Path, obse
 def _take(source: Source, folder: Path, observer: Observer) -> dict[str, int]:
     """Downloaded or found files as tables; only tables that are missing are written."""
     make_folder(folder)
-    with locked(folder / f".{source.files[0].name}.lock", f"'{source.title}'"):
+    with locked(_lock_of(source, folder), f"'{source.title}'"):
         paths = [folder / file.name for file in source.files]
         for file, path in zip(source.files, paths, strict=True):
             if not path.is_file():
@@ -220,6 +220,19 @@ def _size(part: Path) -> int:
 
 def _tag_file(part: Path) -> Path:
     return part.with_name(f"{part.name}.tag")
+
+
+def _lock_of(source: Source, folder: Path) -> Path:
+    return folder / f".{source.files[0].name}.lock"
+
+
+def _tidy(source: Source, folder: Path) -> None:
+    """Remove what a process left that was killed after its last table, unless another is at it, or nobody may write."""
+    lock, paths = _lock_of(source, folder), [folder / file.name for file in source.files]
+    if lock.is_file() or any(_mark(path).is_file() for path in paths):
+        with suppress(StoreError, OSError), locked(lock, f"'{source.title}'", wait=False):
+            for path in paths:
+                _remove_download(path)
 
 
 def _mark(path: Path) -> Path:
