@@ -90,7 +90,7 @@ def changes(words: Sequence[object], folder: Path, *, prepare: Prepare = lambda:
     return int(found)
 
 
-_at_the_end: list[Prepare] = []
+_at_the_end: list[Callable[[], object]] = []
 
 
 def _become(words: list[str], folder: Path, said: list[Path], prepare: Prepare, kill: Kill | None) -> None:
@@ -175,7 +175,7 @@ def workers_here() -> None:
     """Sweeps on local processes start none: starting takes seconds."""
     from heedful.sweep import engines
 
-    engines.LocalEngine = Here  # type: ignore[misc]
+    vars(engines).update(LocalEngine=Here)
 
 
 def checkpoints_always() -> None:

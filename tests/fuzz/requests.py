@@ -283,7 +283,7 @@ def _served() -> tuple[Served, ...]:
     """A run whose words have scores of their own, a hierarchical one that reads in context, and a function."""
     place, usual = tempfile.TemporaryDirectory(), ["data.source=synthetic:size=120", "training.epochs=2"]
     atexit.register(place.cleanup)
-    kinds = ([], ["model.structure=hierarchical", "model.encoder=lstm", "model.hidden_size=3"])
+    kinds: tuple[list[str], ...] = ([], ["model.structure=hierarchical", "model.encoder=lstm", "model.hidden_size=3"])
     made = [
         run(heedful.RunSettings().override([*usual, "model.embedding_size=4", *kind]), Store(place.name))
         for kind in kinds
