@@ -12,7 +12,11 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
+<<<<<<< HEAD
 .PHONY: demo test check bench browser axe fuzz fuzz-api kills shortages long clean
+=======
+.PHONY: demo test check bench browser axe fuzz fuzz-api dist check-dist licences audit-deps clean
+>>>>>>> main
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -60,6 +64,7 @@ fuzz-api: $(STAMP)
 	  .cache/schemathesis/bin/python -m pip install --quiet --constraint constraints.txt schemathesis==4.32.5; }
 	$(BIN)/python -m tests.web.fuzz .cache/schemathesis/bin/schemathesis
 
+<<<<<<< HEAD
 # What is killed, what has no room, and what runs for long (docs/robustness.md): a quarter of an hour each. As root, disks
 # are filled too.
 KILLS ?= 200
@@ -71,6 +76,28 @@ shortages: $(STAMP)
 
 long: $(STAMP)
 	$(BIN)/python -m tests.fuzz.long
+=======
+# Wheel and source archive, the same bytes from the same commit, and a bill of materials.
+dist: $(STAMP)
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1580601600) \
+	  $(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m release.licences dist
+
+# The wheel in clean environments, core alone and each extra alone: some minutes, and torch once more on the disk.
+check-dist: dist
+	$(BIN)/python -m release.check dist/heedful-*.whl --constraints constraints.txt
+
+licences: $(STAMP)
+	$(BIN)/python -m release.licences
+
+# Known weaknesses of the libraries, where the service that knows them can be asked; what cannot be asked is a failure.
+audit-deps:
+	[ -x .cache/pip-audit/bin/pip-audit ] || { $(PYTHON) -m venv .cache/pip-audit && \
+	  .cache/pip-audit/bin/python -m pip install --quiet pip-audit==2.10.1; }
+	@.cache/pip-audit/bin/pip-audit --strict --progress-spinner off --requirement constraints.txt --no-deps --disable-pip || \
+	  { echo "audit-deps: a weakness is known, or a library could not be asked about (see above)" >&2; exit 1; }
+>>>>>>> main
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heedful needs Python 3.11 or newer, this is " + sys.version)'

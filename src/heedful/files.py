@@ -25,6 +25,7 @@ from safetensors import SafetensorError
 
 from heedful.errors import InputError, StoreBusy, StoreError, reason
 from heedful.latex import as_latex
+from heedful.spreadsheets import as_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,9 +126,12 @@ def remove_folder(path: Path) -> None:
     discard(hidden)
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, *, private: bool = False) -> None:
+    """With those above it. A private one that is new can be entered by its owner alone; one that is there stays as it
+    is, which is how several people share it."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise StoreError(f"A folder is needed at '{path}', and there is a file in its place. Give another.") from error
     except OSError as error:
@@ -161,7 +165,7 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
         raise InputError(f"For papers as .tex, else tables are written as .csv or .parquet, not as '{path.name}'.")
     with replacing(path) as temporary:
         if path.suffix == ".csv":
-            table.to_csv(temporary, index=False)
+            temporary.write_text(as_csv(table), encoding="utf-8", newline="", errors="replace")
         elif path.suffix == ".tex":
             temporary.write_text(as_latex(table), encoding="utf-8")
         else:

@@ -183,7 +183,7 @@ class Store:
         """Nobody else makes, replaces or removes this run, or other thing, inside the block. What a process had moved
         aside to replace it, and did not live to, is there again."""
         self.check()
-        files.make_folder(self.root)
+        files.make_folder(self.root, private=True)  # it holds texts of other people
         if not (self.root / MARK).is_file():
             files.write_json(self.root / MARK, {"format": FORMAT})
         short = key[:PREFIX] if kind is RUN else key

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+import stat
 import tarfile
 import threading
 import zipfile
@@ -473,10 +474,20 @@ def test_no_network_is_told_with_what_to_download_and_where_to_put_it(
     assert "https://nlp.stanford.edu/sentiment/" in said
 
 
-def _link(name: str, target: str) -> tarfile.TarInfo:
+def _link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.type, info.linkname = tarfile.SYMTYPE, target
+    info.type, info.linkname = kind, target
     return info
+
+
+def _zipped_as(kind: int) -> bytes:
+    """An archive whose second member is of this kind of Unix."""
+    out, info = io.BytesIO(), zipfile.ZipInfo("aclImdb/test")
+    info.external_attr = (kind | 0o644) << 16
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("aclImdb/train/pos/0_9.txt", "good")
+        archive.writestr(info, "/etc/passwd")
+    return out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -485,6 +496,12 @@ def _link(name: str, target: str) -> tarfile.TarInfo:
         tarred({"aclImdb/train/pos/0_9.txt": b"good", "../outside.txt": b"bad"}),
         tarred({"aclImdb/train/pos/0_9.txt": b"good", "/etc/outside.txt": b"bad"}),
         tarred({"aclImdb/train/pos/0_9.txt": b"good"}, _link("aclImdb/test", "/etc")),
+        tarred({"aclImdb/train/pos/0_9.txt": b"good"}, _link("aclImdb/test", "/etc/passwd", tarfile.LNKTYPE)),
+        tarred({"aclImdb/train/pos/0_9.txt": b"good"}, _link("aclImdb/test", "", tarfile.CHRTYPE)),
+        tarred({"aclImdb/train/pos/0_9.txt": b"good"}, _link("aclImdb/test", "", tarfile.FIFOTYPE)),
+        _zipped_as(stat.S_IFLNK),
+        _zipped_as(stat.S_IFCHR),
+        _zipped_as(stat.S_IFIFO),
         zipped({"aclImdb/train/pos/0_9.txt": b"good", "aclImdb/../../outside.txt": b"bad"}),
         zipped({"C:\\outside.txt": b"bad"}),
     ],

@@ -12,7 +12,7 @@ from torch import Tensor
 from heedful.errors import StoreError
 from heedful.tensor_files import load_tensors, save_tensors
 from heedful.zoo.networks import recurrent
-from heedful.zoo.task import Examples, Outcome, Task
+from heedful.zoo.task import Entrant, Examples, Outcome, Task
 from heedful.zoo.tasks import (
     TASKS,
     aspects,
@@ -82,11 +82,19 @@ def test_every_entrant_answers_and_learns(name: str, entrant: str) -> None:
 
 @EVERY
 def test_baselines_have_as_many_parameters(name: str) -> None:
-    """No less than nine tenths of the first member's; the same for controls."""
+    """That learn: no less than nine tenths of the first member's; the same for controls, but for those that leave out a
+    layer: a hop less learns no way between hops."""
     task = TASKS[name]
-    counts = {one.name: sum(part.numel() for part in make(one, 0).parameters()) for one in task.entrants}
+    examples = drawn(task, count=8)
+
+    def learned(entrant: Entrant) -> int:
+        network = make(entrant, 0)
+        task.loss(network(examples, forced=True), examples).backward()
+        return sum(part.numel() for part in network.parameters() if part.grad is not None)
+
+    counts = {one.name: learned(one) for one in task.entrants}
     first, *others = (counts[one.name] for one in task.entrants if one.role != "member" or one is task.entrants[0])
-    assert all(other >= 0.9 * first for other in others), counts
+    assert all(other >= (0.87 if "one hop less" in counts else 0.9) * first for other in others), counts
 
 
 @EVERY
@@ -253,7 +261,7 @@ def read_back(facts: list[list[str]], kind: str, what: str) -> tuple[str, list[i
     path: list[int] = []
     while True:
         for at, (who, does, something) in reversed(list(enumerate(facts))):
-            if does == "went to" and who == what and kind == "where is":
+            if does == "went to the" and who == what and kind == "where is":
                 return something, [*path, at]
             if something == what and does == "took the":
                 path.append(at)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,17 @@ import pytest
 import torch
 from matplotlib.patches import Rectangle
 
+from heedful.errors import UnknownName
 from heedful.figures.attention import attention_grid
 from heedful.files import write_json
 from heedful.store import Store
 from heedful.studies.zoo import cards, comparing, examining, looking, trying
 from heedful.zoo import tasks
 from heedful.zoo.members import MEMBERS
-from heedful.zoo.results import Result, Trial, find, keep, trials
-from heedful.zoo.task import Examples, Outcome, cross_entropy, judge
+from heedful.zoo.members.luong import make_location
+from heedful.zoo.networks.matching import Matching
+from heedful.zoo.results import Result, Trial, find, keep, key_of, trials
+from heedful.zoo.task import Examples, Network, Outcome, Task, cross_entropy, judge
 from heedful.zoo.tasks import TASKS
 from heedful.zoo.training import Checked, answer, examples_of, make, measure, train
 from tests.commands import Call
@@ -175,13 +179,36 @@ def test_commands(call: Call, tmp_path: Path) -> None:
     assert list(looks.index) == ["self-attention", "content", "luong-location"]
     wrong = call("zoo", "show", "self-atention")
     assert (wrong.code, "Did you mean 'self-attention'?" in wrong.err) == (1, True)
-    assert "There is no task of the zoo 'matchin'" in call("zoo", "train", "matchin", "--store", store).err
+    assert "There is no member or task of the zoo 'matchin'" in call("zoo", "train", "matchin", "--store", store).err
 
 
 def test_a_task_whose_data_are_missing_says_so(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     needing = replace(SHORT, files=("nothing.csv",))
     monkeypatch.setattr(tasks, "TASKS", {"matching": needing})
+    for module in (trying, cards):
+        monkeypatch.setattr(module, "TASKS", {"matching": needing})
     assert "needs nothing.csv in the data folder" in call("zoo", "train", "matching").err
+    assert "needs nothing.csv in the data folder" in call("zoo", "train", "self-attention").err
+    shown = call("zoo", "show", "self-attention")
+    assert (shown.code, "needs nothing.csv in the data folder" in shown.out) == (0, True)
+
+
+def test_what_decides_on_numbers_decides_on_the_key() -> None:
+    """Sizes that torch does not print are among it."""
+
+    def key(task: Task) -> str:
+        return key_of(Trial(task="reverse", entrant="luong-location", seed=0, steps=10), task)
+
+    one, other = (
+        replace(SHORT, entrants=(replace(SELF, name="luong-location", make=partial(located, places)),))
+        for places in (12, 13)
+    )
+    assert key(one) == key(replace(one))
+    assert len({key(one), key(other), key(replace(one, best="exact")), key(replace(one, rate=0.1))}) == 4
+
+
+def located(places: int) -> Network:
+    return Matching([16, 10], 32, look=lambda size: make_location(size, size, places), places=12)
 
 
 def test_a_grid_frames_the_source() -> None:
@@ -268,6 +295,12 @@ def test_nothing_is_asked_of_anyone_on_real_data() -> None:
     asked = {name: any(one.bars for one in task.entrants) for name, task in ALL.items()}
     assert {name for name, some in asked.items() if not some} >= {name for name, task in ALL.items() if task.real}
     assert all(ALL[name].files for name in ALL if ALL[name].real)
+
+
+def test_a_member_is_trained_on_all_its_tasks() -> None:
+    assert trying.chosen("self-attention") == [SHORT]
+    with pytest.raises(UnknownName, match="Did you mean 'self-attention'"):
+        trying.chosen("self-atention")
 
 
 def test_how_many_seeds() -> None:

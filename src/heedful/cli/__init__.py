@@ -14,6 +14,7 @@ from heedful.cli.audit import attack, audit, erase, explain, train
 from heedful.cli.data import data_app, doctor
 from heedful.cli.explainers import explainers_app
 from heedful.cli.faithfulness import faithfulness
+from heedful.cli.help import add_endings, ending
 from heedful.cli.report import report
 from heedful.cli.runs import runs_app
 from heedful.cli.serve import serve
@@ -25,10 +26,10 @@ from heedful.version import __version__
 app = typer.Typer(
     help="Can you trust attention as an explanation of this text classifier, on this data?",
     no_args_is_help=True,
-    add_completion=False,
+    epilog=ending(),
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich would double the time that --help takes
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 for command in (
     audit, train, explain, erase, attack, faithfulness, report, serve, reproduce, sweep, calibrate, doctor,
@@ -38,6 +39,7 @@ app.add_typer(data_app, name="data")
 app.add_typer(explainers_app, name="explainers")
 app.add_typer(runs_app, name="runs")
 app.add_typer(zoo_app, name="zoo")
+add_endings(app)
 
 UNREAD = 141
 """The exit code where nobody reads the output any more: 128 and the number of the signal of a closed pipe."""
@@ -80,7 +82,7 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        app()
+        app(prog_name="heedful")  # as it is installed, also where it is called as a module
     except HeedfulError as error:
         print(f"heedful: {error}", file=sys.stderr)
         sys.exit(1)

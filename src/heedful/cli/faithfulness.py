@@ -47,7 +47,9 @@ def faithfulness(
     how: How = None,
     explanations: Annotated[
         list[Path] | None,
-        typer.Option("--explanations", help="A file of explanations: Parquet, JSON lines (also ERASER's), JSON."),
+        typer.Option(
+            "--explanations", metavar="FILE", help="A file of explanations: Parquet, JSON lines (also ERASER's), JSON."
+        ),
     ] = None,
     watch: Annotated[
         bool,

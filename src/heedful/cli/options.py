@@ -42,9 +42,12 @@ DATA: dict[str, Any] = {
     "source": Annotated[
         str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSON or Parquet file.")
     ],
-    "text_column": _option(str, "The column that holds the text."),
-    "label_column": _option(str, "The column that holds the label."),
-    "split_column": _option(str, "The column that names the split; none uses no column and draws all splits."),
+    "text_column": _option(str, "The column that holds the text; default: the one that is recognised."),
+    "label_column": _option(str, "The column that holds the label; default: the one that is recognised."),
+    "split_column": _option(
+        str,
+        "The column that names the split; none draws all splits; default: the one that is recognised.",
+    ),
     "split_values": _option(
         str,
         "What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
@@ -58,14 +61,14 @@ DATA: dict[str, Any] = {
     "encoding": _option(str, "The file's text encoding, e.g. cp1252; default: utf-8."),
 }
 MODEL: dict[str, Any] = {
-    "structure": _option(str, "flat or hierarchical: attention to words, or to sentences too."),
-    "attention": _option(str, "dot or additive."),
+    "structure": _option(str, "flat (default) or hierarchical: attention to words, or to sentences too."),
+    "attention": _option(str, "dot (default) or additive."),
     "encoder": _option(
-        str, "none, affine, tanh, lstm, gru, conv; or transformer, frozen, with --set model.encoder_path=…"
+        str, "none (default), affine, tanh, lstm, gru, conv; or transformer, frozen, with --set model.encoder_path=…"
     ),
-    "score_scale": _option(float, "λ, the divisor of the attention scores.", "--score-scale"),
-    "epochs": _option(int, "Passes over the training split."),
-    "seed": _option(int, "Draws parameters, order and dropout."),
+    "score_scale": _option(float, "λ, the divisor of the attention scores; default: 10.", "--score-scale"),
+    "epochs": _option(int, "Passes over the training split; default: 40."),
+    "seed": _option(int, "Draws parameters, order and dropout; default: 0."),
 }
 FILES: dict[str, Any] = {
     "config": _option(Path, "A TOML or JSON file of settings.", "--config"),
@@ -136,7 +139,12 @@ Metrics = Annotated[
         help="Which metrics (docs/metrics.md); default: all that can be had, but naopc of a model, and sensitivity.",
     ),
 ]
-How = Annotated[str | None, typer.Option("--how", help="How units are taken away: attention, delete or mask.")]
+How = Annotated[
+    str | None,
+    typer.Option(
+        "--how", help="How units are taken away: attention, delete or mask; default: the first that the model offers."
+    ),
+]
 Truncate = Annotated[
     bool, typer.Option("--truncate", help="Read only the beginning of texts that are too long for the model.")
 ]

@@ -66,8 +66,10 @@ def trials(task: Task, *, seeds: Sequence[int], quick: bool = False) -> list[Tri
 
 def key_of(trial: Trial, task: Task) -> str:
     """By what a training is found: the trial, and what decides on its numbers beside it."""
-    network = str(make(task.entrant(trial.entrant), trial.seed))
-    return digest_of([VERSION, asdict(trial), task.batch, task.rate, task.clip, task.size, task.tests, network])[:24]
+    network = make(task.entrant(trial.entrant), trial.seed)
+    shapes = {name: list(part.shape) for name, part in network.state_dict().items()}
+    how = [task.batch, task.rate, task.clip, task.size, task.tests, task.best]
+    return digest_of([VERSION, asdict(trial), *how, str(network), shapes])[:24]
 
 
 def find(trial: Trial, task: Task, store: Store) -> Result | None:

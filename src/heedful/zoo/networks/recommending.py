@@ -12,7 +12,8 @@ from heedful.zoo.task import Examples, Looks, Network, Outcome, Pooled
 class Recommending(Network):
     """r̂_j = (u + what the history says)ᵀ v_j, for each of the candidates.
 
-    history: what is made of it: attention on two levels, the mean of its items, or nothing (matrix factorisation).
+    history: what is made of it: attention on two levels, attention to items that are seen through the mean of their
+        components, the mean of its items, or nothing (matrix factorisation).
     """
 
     def __init__(
@@ -22,7 +23,7 @@ class Recommending(Network):
         features: int,
         size: int,
         *,
-        history: Literal["acf", "mean", "none"],
+        history: Literal["acf", "items", "mean", "none"],
         hidden: int = 32,
     ) -> None:
         super().__init__()
@@ -32,7 +33,7 @@ class Recommending(Network):
         for table in (self.users, self.chosen, self.choices):
             nn.init.normal_(table.weight, std=0.3)
         self.history = history
-        self.look = CollaborativeFiltering(size, size, features, hidden) if history == "acf" else None
+        self.look = CollaborativeFiltering(size, size, features, hidden) if history in {"acf", "items"} else None
 
     def forward(self, examples: Examples, *, forced: bool = False, without: Looks | None = None) -> Outcome:
         """Inputs: user [examples], history [examples items] (−1 where it has ended), components [examples items
@@ -44,7 +45,9 @@ class Recommending(Network):
         if self.look is not None:
             read = self._read(examples, without)
             said = user + read.context
-            looks = {"item": read.weights.unsqueeze(1), "component": read.within[0].weights}
+            looks = {"item": read.weights.unsqueeze(1)}
+            if self.history == "acf":
+                looks["component"] = read.within[0].weights
         elif self.history == "mean":
             shares = mask / mask.sum(1, keepdim=True).clamp(min=1)
             said = user + (shares.unsqueeze(-1) * self.chosen(inputs["history"].clamp(min=0))).sum(1)
@@ -60,11 +63,15 @@ class Recommending(Network):
             mask = mask & ~without["item"][:, 0]
         if without and "component" in without:
             parts = parts & ~without["component"]
+        components = inputs["components"]
+        if self.history == "items":
+            shares = parts / parts.sum(-1, keepdim=True).clamp(min=1)
+            components, parts = (shares.unsqueeze(-1) * components).sum(-2, keepdim=True), parts.any(-1, keepdim=True)
         found: Read = self.look(
             self.users(inputs["user"]),
             self.choices(past),
             self.chosen(past),
-            inputs["components"],
+            components,
             mask=mask,
             component_mask=parts,
         )

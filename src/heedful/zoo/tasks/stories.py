@@ -202,11 +202,16 @@ def task(most: int, title: str, words: str, *, bars: Bars, short: Bars, steps: i
     )
 
 
+BEGIN = (
+    "Names begin with one vector in questions and facts, so the first hop finds its fact before anything is learned; "
+    "what is learned is where to look next."
+)
+
 ONE_FACT = task(
     1,
     "Questions that one fact answers",
     "“Where is Ada?” after a story of thirteen facts in which people go about and take boxes. The right place is the "
-    "last fact about Ada's going, or the one about the taking.",
+    "last fact about Ada's going, or the one about the taking. Half of the questions need no order.",
     bars={"right": (0.95, 1.0), "pointed hop 1": (0.9, 1.0)},
     short={"right": (0.0, 0.9)},
     steps=600,
@@ -216,8 +221,8 @@ TWO_FACTS = task(
     2,
     "Questions that two facts answer",
     "“Where is the bag?”: first who took it, then where that person went last. Easier questions are asked too in "
-    "training, alone this one is hardly learned; tests ask this one.",
-    bars={"right": (0.9, 1.0), "pointed hop 1": (0.9, 1.0), "pointed hop 2": (0.9, 1.0)},
+    f"training; tests ask this one. {BEGIN}",
+    bars={"right": (0.9, 1.0), "pointed hop 2": (0.9, 1.0)},
     short={"right": (0.0, 0.7)},
     steps=1500,
     quick=1000,
@@ -225,8 +230,8 @@ TWO_FACTS = task(
 THREE_FACTS = task(
     3,
     "Questions that three facts answer",
-    "“Where is the coin?”: first what holds it, then who took that, then where that person went last.",
-    bars={"right": (0.9, 1.0), "pointed hop 1": (0.9, 1.0), "pointed hop 2": (0.9, 1.0), "pointed hop 3": (0.9, 1.0)},
+    f"“Where is the coin?”: first what holds it, then who took that, then where that person went last. {BEGIN}",
+    bars={"right": (0.9, 1.0), "pointed hop 2": (0.9, 1.0), "pointed hop 3": (0.9, 1.0)},
     short={"right": (0.0, 0.7)},
     steps=3000,
     quick=1500,
