@@ -12,7 +12,7 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser axe docs pages fuzz fuzz-api dist check-dist licences audit-deps mutants clean
+.PHONY: demo test check bench browser axe docs pages fuzz fuzz-api dist check-dist licences audit-deps mutants kills shortages long clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -94,6 +94,18 @@ audit-deps:
 	  .cache/pip-audit/bin/python -m pip install --quiet pip-audit==2.10.1; }
 	@.cache/pip-audit/bin/pip-audit --strict --progress-spinner off --requirement constraints.txt --no-deps --disable-pip || \
 	  { echo "audit-deps: a weakness is known, or a library could not be asked about (see above)" >&2; exit 1; }
+
+# What is killed, what has no room, and what runs for long (docs/robustness.md): a quarter of an hour each. As root, disks
+# are filled too.
+KILLS ?= 200
+kills: $(STAMP)
+	$(BIN)/python -m tests.fuzz.kills --kills $(KILLS)
+
+shortages: $(STAMP)
+	$(BIN)/python -m tests.fuzz.shortages
+
+long: $(STAMP)
+	$(BIN)/python -m tests.fuzz.long
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heedful needs Python 3.11 or newer, this is " + sys.version)'

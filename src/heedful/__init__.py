@@ -4,9 +4,10 @@ The public names are loaded when they are first used, so that importing heedful 
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from heedful.version import __version__
+
+TYPE_CHECKING = False  # as typing has it, which takes most of the time that passes before Ctrl+C is heeded
 
 if TYPE_CHECKING:
     from heedful.adapters import subject
@@ -62,7 +63,7 @@ __all__ += ["flow_terms", "load_corpus", "load_model", "minimum_flips", "permuta
 __all__ += ["single_erasure", "subject", "token_scores", "trace", "verify_flip"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'heedful' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOMES[name]), name)

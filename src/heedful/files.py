@@ -11,10 +11,12 @@ import json
 import os
 import shutil
 import socket
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from glob import escape
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,14 +42,20 @@ _REMEDIES = {
     errno.EPERM: "Choose a folder that you may write to, or change its permissions",
 }
 
+STALE_SECONDS = 600  # a temporary file that is older is not being written any more
+
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 """They say no of a name that no file system takes, where the methods of a path raise."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` to write a file or a folder to; moved into place when the block ends well."""
+    """A temporary path beside `path` to write a file or a folder to; moved into place when the block ends well. What
+    killed processes left that wrote the same is removed."""
     make_folder(path.parent)
+    for left in path.parent.glob(f".{escape(path.name)}.????????.part"):
+        if is_stale(left):
+            discard(left)
     temporary = _beside(path, "part")
     try:
         with explained(path):
@@ -100,6 +108,14 @@ def restore_moved_aside(folder: Path, names: str) -> None:
 
 def _former(aside: Path) -> Path:
     return aside.parent / aside.name.removeprefix(".").rsplit(".", 2)[0]
+
+
+def is_stale(path: Path) -> bool:
+    """Whether nobody writes to a temporary file any more; one from the future, before the clock was set back, may be
+    written to now."""
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime > STALE_SECONDS
+    return False
 
 
 def remove_folder(path: Path) -> None:

@@ -40,6 +40,7 @@ from heedful.adapters.pieces import (
     reads_several,
 )
 from heedful.errors import ConfigError, load_extra
+from heedful.files import is_folder
 from heedful.models.frozen import quietly
 from heedful.subjects import ATTENTION, DELETE, MASK, Units
 from heedful.text.ragged import offsets_of
@@ -159,7 +160,7 @@ def _reach(text: str, ends: Sequence[int], place: Place) -> Place:
 def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -> tuple[Any, Any]:
     """Model and tokenizer of a local folder: weights from safetensors only, no code of others, single precision."""
     transformers: Any = load_extra("transformers", "transformers", "Transformer models")
-    if not folder.is_dir() and not hub:
+    if not is_folder(folder) and not hub:
         raise ConfigError(
             f"There is no folder '{folder}' with a model. Give the folder that save_pretrained wrote (config.json, "
             "model.safetensors, tokenizer.json), or say hub=True if this is a name on the hub."

@@ -1,6 +1,7 @@
 """The command line: parse, call one public function, print. Nothing heavy is imported before it is needed."""
 
 import os
+import resource
 import sys
 import tempfile
 import traceback
@@ -48,6 +49,14 @@ UNFORESEEN = 70
 """The exit code of an error inside the program, as sysexits has it."""
 
 
+MORE_MEMORY = (
+    "Give this process more (`ulimit -v`, the limit of its container), or it less to do: smaller data or models, fewer "
+    "workers (-j). What was finished before is kept."
+)
+_NO_MEMORY = ("allocate memory", "map segment", "out of memory")
+"""What libraries say that are refused memory."""
+
+
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
     if version:
@@ -80,9 +89,23 @@ def _run() -> None:
     except BrokenPipeError:
         raise
     except Exception as error:
+        if _is_short_of_memory(error):
+            print(f"heedful: memory ran out ({reason(error)}). {MORE_MEMORY}", file=sys.stderr)
+            sys.exit(1)
         _end_unforeseen(error)
     finally:
         sys.stdout.flush()  # here, and not when the interpreter ends: that would complain of a closed pipe
+
+
+def _is_short_of_memory(error: BaseException | None) -> bool:
+    """Also in the words of libraries; where there is a limit, one that cannot be loaded is short of it too."""
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    while error is not None:
+        loading = limited and isinstance(error, (ImportError, OSError))
+        if loading or isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _end_unforeseen(error: Exception) -> None:

@@ -25,6 +25,7 @@ from heedful.cli.options import (
     show_page,
     with_settings,
 )
+from heedful.files import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +109,7 @@ def _measured(settings: "RunSettings", model: str, store: Path, wanted: "Wanted"
     from heedful.traces import Trace
 
     place, data = Path(model), settings.data
-    if place.is_file() and place.suffix in TRACES:
+    if is_file(place) and place.suffix in TRACES:
         if data.source != type(data)().source:
             raise typer.BadParameter("a trace has its own texts: leave DATA away")
         return study.measure_trace(Trace.load(place), wanted, watch=told, name=place.name)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.errors import StoreError
+from heedful.files import is_file, is_folder
 from heedful.store import MANIFEST, Store
 
 if TYPE_CHECKING:
@@ -176,18 +177,18 @@ def find_model(name: str, store: Path, settings: "RunSettings") -> "Path | Run":
     from heedful.config import RunSettings
 
     place = Path(name)
-    if place.is_dir() and not (place / MANIFEST).is_file():
+    if is_folder(place) and not is_file(place / MANIFEST):
         if settings.data.source == RunSettings().data.source:
             raise typer.BadParameter("give DATA, texts with labels, beside --model")
         return place
-    if place.is_file() and place.suffix in TRACES:
+    if is_file(place) and place.suffix in TRACES:
         raise StoreError(
             f"'{name}' is a trace and no model. Its explanations are measured by: heedful faithfulness --model {name}."
         )
     try:
         return find_run(name, store)
     except StoreError as error:
-        file = " (it is a file)" if place.is_file() else ""
+        file = " (it is a file)" if is_file(place) else ""
         raise StoreError(
             f"There is no folder '{name}'{file} with a model. Give the folder that save_pretrained wrote, or a run. "
             f"{error}"
@@ -199,9 +200,9 @@ def find_run(name: str, store: Path) -> "Run":
     from heedful.pipeline import Run
 
     place = Path(name)
-    if (place / MANIFEST).is_file():
+    if is_file(place / MANIFEST):
         return Run(place)
-    if name in {"", "."} or (place.is_absolute() and place.is_dir()):
+    if name in {"", "."} or (place.is_absolute() and is_folder(place)):
         raise StoreError(
             f"'{name}' is not a run: there is no {MANIFEST} in it. Give the directory of a run, or the beginning of "
             "its name in the store (`heedful runs list`)."

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from heedful.config import DataSettings
 from heedful.errors import DataError, StoreError, UnknownName
-from heedful.files import digest_of, exists, explained, file_hash, read_json, write_json
+from heedful.files import below, digest_of, exists, explained, file_hash, hash_once, is_file, read_json, write_json
 from heedful.store import CORPUS, Store
 from heedful.tensor_files import load_tensors, save_tensors
 from heedful.text.columns import SplitValues
@@ -33,12 +33,13 @@ from heedful.version import RESULTS_VERSION, __version__
 
 Source = str | os.PathLike[str] | pd.DataFrame | tuple[Sequence[str], Sequence[object]]
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the files of a cached corpus change, or how a table becomes a corpus; part of its key, so that other
 versions do not see each other's."""
 
 FACTS, ARRAYS, TEXTS = "corpus.json", "arrays.safetensors", "{}.arrow"
 PARTS = ("numbers", "offsets", "spans")
+_REMOVE = "Remove the folder: the corpus is cached again when it is needed."
 
 
 def load_corpus(
@@ -223,8 +224,12 @@ def corpus_key(data: DataSettings) -> str:
 
 
 def open_corpus(place: Path) -> Corpus:
-    """A cached corpus, mapped into memory."""
-    facts, (arrays, _) = read_json(place / FACTS), load_tensors(place / ARRAYS, StoreError, "Remove the folder.")
+    """A cached corpus, mapped into memory; refused where a file of it does not hold what was written to it."""
+    arrays, checksums = load_tensors(place / ARRAYS, StoreError, _REMOVE)
+    for name, known in checksums.items():
+        if not is_file(place / name) or hash_once(place / name) != known:
+            raise StoreError(f"'{place / name}' is damaged: it does not hold what was written to it. {_REMOVE}")
+    facts = read_json(place / FACTS)
     splits: dict[str, Any] = {
         name: Split(
             texts=MappedTexts(place / TEXTS.format(name)),
@@ -254,7 +259,6 @@ def _write(corpus: Corpus, key: str, place: Path) -> None:
             arrays[f"{name}.labels"] = split.labels.contiguous()
             arrays |= {f"{name}.{part}": getattr(split.tokens, part).contiguous() for part in PARTS}
             _write_texts(place / TEXTS.format(name), split.texts)
-        save_tensors(place / ARRAYS, arrays)
         facts = {
             "format": FORMAT,
             "name": corpus.name,
@@ -265,6 +269,7 @@ def _write(corpus: Corpus, key: str, place: Path) -> None:
             "notices": corpus.notices,
         }
         write_json(place / FACTS, facts | _facts_of(corpus, key).model_dump())
+        save_tensors(place / ARRAYS, arrays, {path.name: hash_once(path) for path in below(place)})
 
 
 def _write_texts(path: Path, texts: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ import pyarrow.parquet
 
 from heedful.errors import DataError, border
 from heedful.files import is_file, is_folder, replacing
+from heedful.limits import GROWTH
 
 KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 FORMATS = (*KINDS, ".parquet", *(f"{kind}.gz" for kind in KINDS))
@@ -42,8 +43,8 @@ NOT_TEXT = {
 }
 """How files begin that are something else than their name says, whatever the encoding, and what to do."""
 
-LEAST_LIMIT, MOST_GROWTH = 2**26, 100
-"""A gzip file may unpack to so many bytes, or to so many times its own."""
+LEAST_LIMIT = 2**26
+"""A gzip file may unpack to so many bytes, or to more if its own are many (`limits.GROWTH`)."""
 
 BATCH = 10_000  # rows that are written at once
 Row = Mapping[str, Any]
@@ -101,15 +102,15 @@ def _decode(path: Path, encoding: str) -> str:
 
 def _unpacked(path: Path) -> bytes:
     """What a gzip file holds, read piece by piece; one that grows as no texts do is refused before it fills memory."""
-    most, pieces, size = max(LEAST_LIMIT, MOST_GROWTH * path.stat().st_size), [], 0
+    most, pieces, size = max(LEAST_LIMIT, GROWTH.most * path.stat().st_size), [], 0
     with gzip.open(path) as file:
         while piece := file.read(1 << 24):
             pieces.append(piece)
             size += len(piece)
             if size > most:
                 raise DataError(
-                    f"'{path.name}' unpacks to more than {MOST_GROWTH} times its size, as texts never do. If it is "
-                    "meant so, unpack it and give the unpacked file."
+                    f"'{path.name}' unpacks to more than {GROWTH.most} times its size, as texts never do. "
+                    f"{GROWTH.remedy}"
                 )
     return b"".join(pieces)
 
