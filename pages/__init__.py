@@ -3,7 +3,6 @@
     docs/api.md        the public names, from their docstrings
     docs/claims.md     every claim, from the values that judge
     docs/metrics.md    every metric, from its card
-    docs/zoo-cards.md  every attention mechanism and task of the zoo, from its card
     docs/images/concepts/*.svg    the pictures of the concept pages
 
 Tests say that the pages are what the code makes of them; pictures are drawn anew here alone.
@@ -15,7 +14,6 @@ from pathlib import Path
 from heedful.analysis.faithfulness.metrics import metric_page
 from pages.api import api_page
 from pages.claims import claim_page
-from pages.zoo import zoo_page
 
 FOLDER = Path(__file__).parents[1] / "docs"
 
@@ -23,7 +21,6 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "api.md": api_page,
     "claims.md": claim_page,
     "metrics.md": metric_page,
-    "zoo-cards.md": zoo_page,
 }
 """What each page is made by."""
 
