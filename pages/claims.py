@@ -55,7 +55,7 @@ def _room(beginning: str, words: str) -> Iterator[str]:
 
 def _card(claim: Claim) -> str:
     least = f", {claim.least} or more of each" if claim.least > 1 else ""
-    rows = {
+    rows: dict[str, str] = {
         "number": plain(claim.statistic),
         "line": f"{claim.threshold:.3g}".replace("-", "−"),
         "rests on": " and ".join(claim.sides) + least,

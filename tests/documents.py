@@ -69,6 +69,9 @@ def anchors(page: Path) -> frozenset[str]:
 def parsed(words: list[str]) -> Any:
     """The arguments of a `heedful` command as the command line understands them; it raises where it does not."""
     command, rest = command_of(words)
+    at_once = {option for one in command.params if one.callback for option in one.opts}
+    if len(rest) == 1 and rest[0] in at_once:  # it would be done while it is read
+        return None
     return command.make_context("heedful", rest)
 
 

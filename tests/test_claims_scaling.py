@@ -201,7 +201,7 @@ def test_scales_on_the_ends_of_a_range_belong_to_it() -> None:
 
     def value(claim: str) -> float | None:
         found = judge((claim,), {"scaling": table})[0].estimate
-        return found and found.value
+        return None if found is None else found.value
 
     assert value("C4") == pytest.approx(0.03 * (4.5 - 0.5))
     assert value("C4b") == pytest.approx(0.03 * (4.5 - 10.5))

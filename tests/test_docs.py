@@ -365,5 +365,6 @@ def test_the_site_is_searched_without_a_server(site: Path, tmp_path: Path) -> No
             lambda _: browser.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
         )
         assert any("concepts/adversary.html" in (one.get_attribute("href") or "") for one in found)
-        errors = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+        logged = browser.get_log("browser")  # type: ignore[no-untyped-call]
+        errors = [entry["message"] for entry in logged if entry["level"] == "SEVERE"]
     assert errors == []

@@ -140,7 +140,7 @@ def verify_runs(
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Check that the files of runs, and of corpora and vectors that runs share, hold what was written to them."""
+    """Check that files of runs hold what was written."""
     place = Store(store)
     checked, wrong = check_store(place, [place.resolve(name) for name in runs or ()])
     lines = [

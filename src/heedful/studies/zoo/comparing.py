@@ -119,19 +119,19 @@ def short_section(figures: pd.DataFrame) -> Iterator[str]:
     rows = []
     for task in TASKS.values():
         own = figures[(figures["task"] == task.name) & (figures["split"] == task.tests[0])]
-        best = own[own["figure"] == task.best].set_index("entrant")
-        without = [one.name for one in task.entrants if one.role == "baseline" and one.name in best.index]
+        best = {str(row["entrant"]): row for _, row in own[own["figure"] == task.best].iterrows()}
+        without = [one.name for one in task.entrants if one.role == "baseline" and one.name in best]
         if task.real or not without:
             continue
         for one in task.entrants:
-            if one.role == "member" and one.name in best.index:
+            if one.role == "member" and one.name in best:
                 places = own[(own["entrant"] == one.name) & own["figure"].str.match("pointed|found")]
                 rows.append(
                     {
                         "task": f"`{task.name}`",
                         "member": one.name,
-                        task.best: plain(best.loc[one.name]),
-                        "without attention": plain(best.loc[without[0]]),
+                        task.best: plain(best[one.name]),
+                        "without attention": plain(best[without[0]]),
                         "points at the source": ", ".join(
                             f"{str(row['figure']).partition(' ')[2]} {plain(row)}".strip()
                             for _, row in places.iterrows()
