@@ -58,6 +58,8 @@ def warm(*, audit: bool = True) -> None:
 def run(words: Sequence[object], folder: Path, *, prepare: Prepare = lambda: None, kill: Kill | None = None) -> Ended:
     """A `heedful` command in this folder, to its end or until it is killed, its process group with it."""
     begun, said = time.monotonic(), [folder.parent / f".{folder.name}.{name}" for name in ("out", "err")]
+    for path in said:  # it may be killed before it makes them
+        path.touch()
     number = os.fork()
     if not number:
         _become(list(map(str, words)), folder, said, prepare, kill)
