@@ -104,7 +104,7 @@ def _compute_run(job: Job) -> Outcome:
 @functools.lru_cache(maxsize=CORPORA_AT_ONCE)
 def _corpus(place: Path) -> "Corpus":
     """A cached corpus, opened once per process: its content never changes under its key."""
-    from heedful.text.datasets import open_corpus
+    from heedful.text.cached import open_corpus
 
     return open_corpus(place)
 
