@@ -45,7 +45,7 @@ WRITERS: dict[str, Write] = {
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seven rows at a time, texts in batches of three, and pieces that end inside a character."""
-    monkeypatch.setattr(tables, "BATCH", 7)
+    monkeypatch.setattr(tables, "ROWS", 7)
     monkeypatch.setattr(tables, "PIECE", 5)
     monkeypatch.setattr(cached, "MOST_TEXTS", 3)
 

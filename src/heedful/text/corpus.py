@@ -42,6 +42,16 @@ class Split:
     def lengths(self) -> Int[Tensor, " instances"]:
         return lengths_of(self.offsets)
 
+    def part(self, start: int, stop: int) -> "Split":
+        """The documents from one number up to another; their texts are those of this split, not copies."""
+        begin, end = int(self.offsets[start]), int(self.offsets[stop])
+        tokens = Tokens(
+            numbers=self.tokens.numbers[begin:end],
+            offsets=self.offsets[start : stop + 1] - begin,
+            spans=self.tokens.spans[begin:end],
+        )
+        return Split(texts=self.texts[start:stop], labels=self.labels[start:stop], tokens=tokens)
+
     def batch(self, rows: Int[Tensor, " rows"], *, sentences: bool = False) -> Batch:
         """These documents, in the order asked for; with their sentences for a hierarchical model."""
         held = None
@@ -63,7 +73,8 @@ class Split:
         digest = hashlib.sha256()
         for text in self.texts:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-        digest.update(self.offsets.numpy().tobytes() + self.tokens.spans.contiguous().numpy().tobytes())
+        digest.update(self.offsets.numpy().data)
+        digest.update(self.tokens.spans.contiguous().numpy().data)
         return digest.hexdigest()
 
     def spans(self, instance: int) -> Int[Tensor, "units 2"]:
@@ -173,7 +184,8 @@ class Corpus(Viewed):
         for split in self.splits().values():
             for text in split.texts:
                 digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-            digest.update(split.labels.numpy().tobytes() + split.tokens.numbers.numpy().tobytes())
+            digest.update(split.labels.numpy().data)
+            digest.update(split.tokens.numbers.numpy().data)
         return digest.hexdigest()
 
 

@@ -47,7 +47,8 @@ LEAST_LIMIT, MOST_GROWTH = 2**26, 100
 """A gzip file may unpack to so many bytes, or to so many times its own."""
 
 LINES = "Each line must be one object."
-BATCH = 10_000  # rows that are read and written at once
+BATCH = 10_000  # rows that are written at once
+ROWS = 1_000  # rows that are read at once
 PIECE = 2**20  # bytes that are read at once
 Row = Mapping[str, Any]
 Batch = Mapping[str, Sequence[Any]]
@@ -140,7 +141,7 @@ def _parquet(path: Path) -> AbstractContextManager[None]:
 
 def _parquet_batches(path: Path, wanted: Collection[str]) -> Iterator[Batch]:
     with _parquet(path), pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(BATCH, columns=list(wanted)):
+        for batch in file.iter_batches(ROWS, columns=list(wanted)):
             yield {name: list(batch.column(name).to_pandas()) for name in wanted}
 
 
@@ -171,7 +172,7 @@ def _line_columns(path: Path, encoding: str) -> tuple[tuple[str, ...], bool]:
 def _line_batches(path: Path, encoding: str, wanted: Collection[str]) -> Iterator[Batch]:
     with open_text(path, encoding) as text:
         rows = _json_lines(text, path, LINES)
-        while some := list(islice(rows, BATCH)):
+        while some := list(islice(rows, ROWS)):
             clean = [{writable(name): value for name, value in row.items()} for row in some]
             yield {name: [writable(row.get(name)) for row in clean] for name in wanted}
 
@@ -303,7 +304,7 @@ def _csv_parts(text: Text, path: Path, kind: str) -> Iterator[Iterator[pd.DataFr
     delimiter = announced[1] if announced else "\t" if kind == "tsv" else find_delimiter(head)
     try:
         # Labels keep their spelling; only the empty string is missing, so that a review 'NA' stays a text.
-        options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "na_values": [""], "chunksize": BATCH}
+        options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "na_values": [""], "chunksize": ROWS}
         with pd.read_csv(text, sep=delimiter, **options) as parts:
             yield (_with_own_rows(part, path, delimiter) for part in parts)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:

@@ -1,0 +1,57 @@
+"""An analysis of instances, run over the shards of a trace: only its tables are in memory."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from heedful.analysis.flips import MEASURED, ORDERS, measure
+from heedful.trace_folders import TraceFolder
+from heedful.traces import Trace
+
+Analysis = Callable[[Trace], pd.DataFrame]
+
+GROUPS = ("kind", "ranking", "order")
+"""Columns by which a table of a whole trace is in parts, each of which has all instances in their order."""
+
+
+def in_shards(folder: TraceFolder, analysis: Analysis) -> pd.DataFrame:
+    """The table that an analysis of a whole trace gives, made shard by shard: the same rows, the same numbers.
+
+    folder: a trace in shards, from `heedful.trace` with `out` or `heedful.save_shards`.
+    analysis: a function of a trace whose table has a column `instance`, and whose rows depend on their own instance
+        alone: `heedful.first_flips`, `minimum_flips`, `single_erasure`, `permutation_test`, `adversarial_attention` and
+        others. Further arguments are bound to it by functools.partial or a lambda.
+
+    >>> import heedful
+    >>> scores = {"attention_weights": [0.5, 0.5, 1.0], "polarity_scores": [2, -1, 1]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 2, 3], bias=[0], **scores)
+    >>> folder = heedful.save_shards(trace, "my-trace", shard_size=1)
+    >>> found = heedful.in_shards(folder, lambda shard: heedful.first_flips(shard, by="random", seed=3))
+    >>> found.equals(heedful.first_flips(trace, by="random", seed=3))
+    True
+    """
+    return joined([of_shard(shard, analysis) for shard in folder.shards()])
+
+
+def of_shard(shard: Trace, analysis: Analysis) -> pd.DataFrame:
+    """The table of one shard, its instances counted as those of the whole."""
+    table = analysis(shard)
+    return table.assign(instance=table["instance"] + (shard.part.first if shard.part else 0))
+
+
+def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The tables of all shards as that of the whole: part after part, in each the instances in their order."""
+    groups = [name for name in GROUPS if name in tables[0]]
+    whole = pd.concat(tables, ignore_index=True)
+    if not groups:
+        return whole
+    places = whole.groupby(groups, sort=False).ngroup()  # parts are numbered as the first shard has them
+    return whole.iloc[places.argsort(kind="stable")].reset_index(drop=True)
+
+
+def measured(
+    shard: Trace, *, seed: int = 0, orders: int = ORDERS, rankings: Sequence[str] = MEASURED
+) -> dict[str, pd.DataFrame]:
+    """The tables of `measure` for one shard."""
+    found = measure(shard, seed=seed, orders=orders, rankings=rankings)
+    return {name: of_shard(shard, lambda _, table=table: table) for name, table in found.items()}
