@@ -47,11 +47,6 @@ class Plan:
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
-    @classmethod
-    def even(cls, identity: str, instances: int, shard_size: int) -> "Plan":
-        """Shards of one size; the last may be smaller."""
-        return cls(identity=identity, bounds=(*range(0, instances, shard_size), instances))
-
     def begin(self, folder: Path) -> None:
         """Make the folder this plan's, or go on with what was begun."""
         content = {"format": FORMAT, "identity": self.identity, "bounds": list(self.bounds)}
@@ -204,11 +199,16 @@ def first_of_equals(digests: Sequence[bytes]) -> Bool[Tensor, " instances"]:
 
 def save_shards(trace: Trace, folder: Path | str, shard_size: int = SHARD_SIZE) -> TraceFolder:
     """Cut a trace that is in memory into shards of so many instances. See `TraceFolder`."""
-    plan = Plan.even("", len(trace), checked_size(shard_size))
+    plan = Plan(identity="", bounds=even_bounds(len(trace), checked_size(shard_size)))
     plan.begin(Path(folder))
     for number in plan.missing(Path(folder)):
         trace.take(torch.arange(*plan.bounds[number : number + 2])).save(Path(folder) / SHARD.format(number))
     return plan.finish(Path(folder))
+
+
+def even_bounds(instances: int, shard_size: int) -> tuple[int, ...]:
+    """Shards of one size; the last may be smaller."""
+    return (*range(0, instances, shard_size), instances)
 
 
 def checked_size(shard_size: int) -> int:

@@ -16,7 +16,7 @@ from heedful.models.classifier import UNITS_AT_ONCE, Classifier, HierarchicalCla
 from heedful.text.corpus import Split
 from heedful.text.ragged import Batch, in_order, segments_of
 from heedful.text.tokenize import Tokens, Vocabulary
-from heedful.trace_folders import SHARD, SHARD_SIZE, Plan, TraceFolder, checked_size
+from heedful.trace_folders import SHARD, SHARD_SIZE, Plan, TraceFolder, checked_size, even_bounds
 from heedful.traces import Trace
 
 Watch = Callable[[int, int], None]
@@ -106,14 +106,18 @@ class Shards:
 
     @cached_property
     def plan(self) -> Plan:
+        return Plan(identity=self.identity, bounds=self._bounds)
+
+    @cached_property
+    def _bounds(self) -> tuple[int, ...]:
         size = checked_size(self.shard_size)
         if not self.model.contextual:
-            return Plan.even(self.identity, len(self.split), size)
+            return even_bounds(len(self.split), size)
         bounds = [0]
         for rows in in_order(self.split.lengths, UNITS_AT_ONCE):
             if (end := int(rows[-1]) + 1) - bounds[-1] >= size or end == len(self.split):
                 bounds.append(end)
-        return Plan(identity=self.identity, bounds=tuple(bounds))
+        return tuple(bounds)
 
     @cached_property
     def identity(self) -> str:
@@ -129,7 +133,7 @@ class Shards:
         return self.plan.missing(self.folder)
 
     def write(self, number: int) -> None:
-        start, stop = self.plan.bounds[number : number + 2]
+        start, stop = self._bounds[number : number + 2]
         self._of(start, stop).save(self.folder / SHARD.format(number))
 
     def _of(self, start: int, stop: int) -> Trace:

@@ -16,7 +16,7 @@ from heedful.analysis.in_shards import in_shards, joined, measured
 from heedful.analysis.permutation import permutation_test
 from heedful.analysis.rankings import RANKINGS
 from heedful.errors import StoreError, TraceError
-from heedful.trace_folders import MANIFEST, SHARD, Plan, TraceFolder, save_shards
+from heedful.trace_folders import MANIFEST, SHARD, TraceFolder, even_bounds, save_shards
 from heedful.traces import Trace
 from tests.oracles.random_traces import dyadic_trace, random_trace, tenths_trace, whole_number_trace
 
@@ -152,4 +152,4 @@ def test_another_trace_does_not_go_into_the_same_folder(small: Trace, tmp_path: 
         save_shards(small, tmp_path / "third", 0)
     with pytest.raises(TraceError, match="is not a trace in shards"):
         heedful.TraceFolder(tmp_path / "other")
-    assert Plan.even("", 5, 2).bounds == (0, 2, 4, 5)
+    assert even_bounds(5, 2) == (0, 2, 4, 5)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pandas as pd
 
+from heedful.analysis.erasure import minimum_flips, verify_flip
 from heedful.analysis.flips import MEASURED, ORDERS, measure
 from heedful.trace_folders import TraceFolder
-from heedful.traces import Trace
+from heedful.traces import Trace, digests_of
 
 Analysis = Callable[[Trace], pd.DataFrame]
 
@@ -55,3 +57,31 @@ def measured(
     """The tables of `measure` for one shard."""
     found = measure(shard, seed=seed, orders=orders, rankings=rankings)
     return {name: of_shard(shard, lambda _, table=table: table) for name, table in found.items()}
+
+
+def erased_tables(shard: Trace, *, seed: int, rankings: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """All that is said of erasing the weights of one shard: the tables of `measure`, the `minimum` with whether plain
+    erasure of each set flips, and what the `instances` are, by which copies are told."""
+
+    def minimum(trace: Trace) -> pd.DataFrame:
+        found = minimum_flips(trace)
+        return found.assign(verified=verify_flip(trace, found)["holds"])
+
+    found = {"minimum": minimum, "instances": instances_of}
+    tables = {name: of_shard(shard, analysis) for name, analysis in found.items()}
+    return {**measured(shard, seed=seed, rankings=rankings), **tables}
+
+
+def instances_of(trace: Trace) -> pd.DataFrame:
+    """One row per instance: units, label (null where there is none), predicted, and a digest of its units."""
+    count, unlabelled = len(trace), trace.labels is None
+    labels = np.zeros(count, np.int64) if trace.labels is None else trace.labels.numpy(force=True)
+    return pd.DataFrame(
+        {
+            "instance": np.arange(count),
+            "units": trace.lengths.numpy(force=True),
+            "label": pd.arrays.IntegerArray(labels, np.full(count, unlabelled)),
+            "predicted": trace.predictions.numpy(force=True),
+            "digest": digests_of(trace),
+        }
+    )

@@ -20,6 +20,8 @@ from heedful.cli.options import (
     Metrics,
     ModelName,
     Most,
+    On,
+    ShardWorkers,
     StoreRoot,
     TablesOut,
     TextCount,
@@ -210,7 +212,10 @@ def erase(
         str | None, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="A trace file (.parquet, .safetensors) instead of a text.")
+        Path | None,
+        typer.Option(
+            "--trace", help="A trace file (.parquet, .safetensors), or a folder of shards, instead of a text."
+        ),
     ] = None,
     inputs: Annotated[
         str | None,
@@ -219,6 +224,8 @@ def erase(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Draws random orders; default: the run's seed, 0 for a trace.")
     ] = None,
+    on: On = "local",
+    workers: ShardWorkers = 1,
     out: TablesOut = None,
     everything: AllUnits = False,
     store: StoreRoot = Path("runs"),
@@ -228,7 +235,11 @@ def erase(
 
     With TEXT and --run, one text; with --run alone, the test split of that run; with --trace, a trace of any model.
     With --input and --run, words leave the text beside their weights: on the TEXT, or on 100 test texts of the run.
+    --on and --workers are for a trace in shards, as `heedful trace` writes it.
     """
+    shared = on != "local" or workers != 1
+    if shared and (trace is None or not trace.is_dir()):
+        raise typer.BadParameter("--on and --workers are for a trace in shards: give its folder by --trace")
     if text is not None and run is not None and trace is None:
         if out is not None:
             raise typer.BadParameter("--out is for the tables of many texts; of one text --json prints everything")
@@ -246,7 +257,8 @@ def erase(
             raise typer.BadParameter("--input needs a model to read again: give --run, with or without a TEXT")
         _show(_erase_inputs(run, store, inputs), out, f"-{inputs}", as_json)
     elif text is None and (run is None) != (trace is None):
-        _show(_erase_trace(run, store, trace, seed), out, "", as_json)
+        page = _erase_shards(trace, seed, on, workers) if trace and trace.is_dir() else None
+        _show(page or _erase_trace(run, store, trace, seed), out, "", as_json)
     else:
         raise typer.BadParameter("give a TEXT with --run, or --run alone, or --trace alone")
 
@@ -361,6 +373,15 @@ def _erase_trace(name: str | None, store: Path, file: Path | None, seed: int | N
         return erase_trace(Trace.load(file or Path()), seed=seed or 0)
     run = find_run(name, store)
     return erase_trace(run.trace(), seed=_drawn(seed, run))
+
+
+def _erase_shards(folder: Path, seed: int | None, on: str, workers: int) -> "Page":
+    from heedful.cli.progress import counting
+    from heedful.studies.erase import erase_trace
+    from heedful.trace_folders import TraceFolder
+
+    with counting("erasing") as watch:
+        return erase_trace(TraceFolder(folder), seed=seed or 0, on=on, workers=workers, watch=watch)
 
 
 def _drawn(seed: int | None, run: "Run") -> int:

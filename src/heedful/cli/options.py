@@ -26,6 +26,9 @@ AllVerdicts = Annotated[
 RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, or the beginning of it.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")]
 On = Annotated[str, typer.Option("--on", help="local, ray, or ray://host:port.")]
+ShardWorkers = Annotated[
+    int, typer.Option("--workers", "-j", min=1, help="Processes of this machine that share the shards; default: 1.")
+]
 TablesOut = Annotated[
     Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX, and pictures.")
 ]
