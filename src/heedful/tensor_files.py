@@ -93,6 +93,12 @@ def load_tensors(path: Path, kind: type[HeedfulError], remedy: str = "") -> tupl
     return tensors, notes
 
 
+def read_checksum(path: Path, kind: type[HeedfulError]) -> str | None:
+    """The checksum that a file bears: of what was written to it. None where another program wrote it."""
+    with border(f"The safetensors file '{path}'", kind), safe_open(path, framework="pt") as file:
+        return (file.metadata() or {}).get(CHECKSUM)
+
+
 def _checksum_of_file(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
     """Read piece by piece: what is mapped stays out of this process's memory until it is used."""
     with path.open("rb") as file:

@@ -21,8 +21,9 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heedful.errors import StoreError, TraceError
-from heedful.files import file_hash, make_folder, read_json, write_json
+from heedful.files import make_folder, read_json, write_json
 from heedful.notebook import counted, listed
+from heedful.tensor_files import read_checksum
 from heedful.text.ragged import offsets_of
 from heedful.trace_files import read_fields
 from heedful.traces import Part, Trace, digests_of
@@ -79,7 +80,7 @@ class Plan:
                 raise TraceError(f"'{path}' has {len(trace):,} instances; {stop - start:,} were expected. {_ANEW}")
             held = {"instances": len(trace), "units": int(trace.offsets[-1]), "lengths": trace.lengths.tolist()}
             largest = float(trace.polarity_scores.abs().max())
-            shards.append({"file": path.name, **held, "largest": largest, "sha256": file_hash(path, "sha256")})
+            shards.append({"file": path.name, **held, "largest": largest, "checksum": read_checksum(path, TraceError)})
         assert first is not None
         known = {"labelled": first.labels is not None, "class_names": first.class_names, "bias": first.bias.tolist()}
         write_json(folder / MANIFEST, {"format": FORMAT, **known, "shards": shards})
@@ -161,10 +162,10 @@ class TraceFolder:
         """One shard as a trace, which knows its place in the whole; with the words or sentences only if asked for."""
         held = self._shards[number]
         path = self.path / held["file"]
-        if not path.is_file() or file_hash(path, "sha256") != held["sha256"]:
-            state = "damaged" if path.is_file() else "gone"
+        if not path.is_file() or read_checksum(path, StoreError) != held["checksum"]:
+            state = "another" if path.is_file() else "gone"
             raise StoreError(f"'{path}' is not what was written: the file is {state}. {_ANEW}")
-        trace = Trace.from_arrays(**read_fields(path, units=units))
+        trace = Trace.from_arrays(**read_fields(path, units=units))  # what is damaged is refused
         largest = max(float(shard["largest"]) for shard in self._shards)
         return replace(trace, part=Part(first=self.bounds[number], lengths=self.lengths, largest=largest))
 
