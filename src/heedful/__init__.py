@@ -62,10 +62,10 @@ _HOMES = {
 }
 
 __all__ = ["AttentionClassifier", "Corpus", "Explanation", "HeedfulError", "RunSettings", "Store", "Trace"]
-__all__ += ["TraceFolder", "in_shards", "save_shards"]
-__all__ += ["__version__", "adversarial_attention", "audit", "explain", "faithfulness", "first_flips", "fit"]
-__all__ += ["flow_terms", "load_corpus", "load_model", "minimum_flips", "permutation_test", "save_model"]
-__all__ += ["single_erasure", "subject", "token_scores", "trace", "verify_flip"]
+__all__ += ["TraceFolder", "__version__", "adversarial_attention", "audit", "explain", "faithfulness"]
+__all__ += ["first_flips", "fit", "flow_terms", "in_shards", "load_corpus", "load_model", "minimum_flips"]
+__all__ += ["permutation_test", "save_model", "save_shards", "single_erasure", "subject", "token_scores", "trace"]
+__all__ += ["verify_flip"]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -194,12 +195,23 @@ class TraceFolder:
 
 
 def first_of_equals(digests: Sequence[bytes]) -> Bool[Tensor, " instances"]:
-    known: set[bytes] = set()
-    return torch.tensor([not (digest in known or known.add(digest)) for digest in digests])  # type: ignore[func-returns-value]
+    """Which of them no other before is like."""
+    return torch.from_numpy(~pd.Series(digests).duplicated().to_numpy())
 
 
 def save_shards(trace: Trace, folder: Path | str, shard_size: int = SHARD_SIZE) -> TraceFolder:
-    """Cut a trace that is in memory into shards of so many instances. See `TraceFolder`."""
+    """Cut a trace that is in memory into shards, files of a folder. See `TraceFolder`.
+
+    trace: any trace, from `heedful.trace`, `Trace.from_arrays` or a file.
+    folder: where the shards go; a folder that was begun is gone on with.
+    shard_size: so many instances in each; the last may have fewer.
+
+    >>> import heedful
+    >>> scores = {"attention_weights": [0.5, 0.5, 1.0], "polarity_scores": [2, -1, 1]}
+    >>> trace = heedful.Trace.from_arrays(offsets=[0, 2, 3], bias=[0], **scores)
+    >>> heedful.save_shards(trace, "shards", shard_size=2).count
+    1
+    """
     plan = Plan(identity="", bounds=even_bounds(len(trace), checked_size(shard_size)))
     plan.begin(Path(folder))
     for number in plan.missing(Path(folder)):

@@ -107,7 +107,8 @@ def load_corpus(
     if named := find_dataset(source):
         _refuse(named.name, {**columns, "tokenizer": tokenizer, "lowercase": lowercase, "encoding": encoding})
         return with_min_count(named.load(seed), min_count)
-    how = {"columns": columns, "seed": seed, "cut": Tokenizer(tokenizer, lowercase), "min_count": min_count}
+    cut = Tokenizer(tokenizer, lowercase)
+    how: dict[str, Any] = {"columns": columns, "seed": seed, "cut": cut, "min_count": min_count}
     frame, name = _frame(source)
     if frame is not None:
         return _of_frame(frame, name, **how)
