@@ -18,7 +18,7 @@ from heedful.sweep import engines, shards
 from heedful.sweep.engines import Job, Outcome
 from heedful.sweep.shards import erase_shards, trace_run
 from heedful.trace_folders import TraceFolder
-from tests.commands import write_corpus
+from tests.commands import Call, write_corpus
 from tests.sweep.test_ray import RAY_WARNINGS, Nodes, nodes
 
 __all__ = ["nodes"]
@@ -123,3 +123,23 @@ def test_a_cluster_that_loses_a_node_gives_the_same_shards_and_tables(
     tables = erase_shards(far, seed=3, rankings=RANKINGS, on="ray")
     for name, table in erase_shards(folder, seed=3, rankings=RANKINGS).items():
         pd.testing.assert_frame_equal(tables[name], table, check_exact=True)
+
+
+def test_commands_take_a_folder_where_they_take_a_file(
+    done: Run, folder: TraceFolder, tmp_path: Path, call: Call
+) -> None:
+    file = tmp_path / "trace.safetensors"
+    done.trace().save(file)
+    for command in (["attack", "--trace"], ["faithfulness", "--texts", "5", "--metrics", "sufficiency", "--model"]):
+        whole, found = call(*command, file, "--json"), call(*command, folder.path, "--json")
+        assert found.json["sections"] == whole.json["sections"], command
+    made = call("trace", done.path, "--out", tmp_path / "made", "--shard-size", 20, "--json")
+    assert made.json == {"trace": str(tmp_path / "made"), "instances": 60, "units": 840, "shards": 3}
+    assert call("erase", "--trace", file, "--workers", 2).code == 2
+
+
+def test_a_trace_that_was_begun_is_no_trace(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "plan.json").write_text("{}")
+    refused = call("erase", "--trace", tmp_path)
+    assert refused.code == 1
+    assert "it was begun and not finished. Trace the same texts into it again" in refused.err

@@ -16,10 +16,11 @@ GROUPS = ("kind", "ranking", "order")
 """Columns by which a table of a whole trace is in parts, each of which has all instances in their order."""
 
 
-def in_shards(folder: TraceFolder, analysis: Analysis) -> pd.DataFrame:
+def in_shards(folder: TraceFolder | Trace, analysis: Analysis) -> pd.DataFrame:
     """The table that an analysis of a whole trace gives, made shard by shard: the same rows, the same numbers.
 
-    folder: a trace in shards, from `heedful.trace` with `out` or `heedful.save_shards`.
+    folder: a trace in shards, from `heedful.trace` with `out` or `heedful.save_shards`; one in memory is analysed as it
+        is.
     analysis: a function of a trace whose table has a column `instance`, and whose rows depend on their own instance
         alone: `heedful.first_flips`, `minimum_flips`, `single_erasure`, `permutation_test`, `adversarial_attention` and
         others. Further arguments are bound to it by functools.partial or a lambda.
@@ -32,6 +33,8 @@ def in_shards(folder: TraceFolder, analysis: Analysis) -> pd.DataFrame:
     >>> found.equals(heedful.first_flips(trace, by="random", seed=3))
     True
     """
+    if isinstance(folder, Trace):
+        return analysis(folder)
     return joined([of_shard(shard, analysis) for shard in folder.shards()])
 
 

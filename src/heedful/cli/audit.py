@@ -32,6 +32,7 @@ from heedful.cli.options import (
     names_of,
     print_json,
     print_lines,
+    read_trace,
     show_page,
     with_settings,
 )
@@ -271,7 +272,8 @@ def attack(
         str | None, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="A trace file (.parquet, .safetensors) instead of a run.")
+        Path | None,
+        typer.Option("--trace", help="A trace file (.parquet, .safetensors), or a folder of shards, instead of a run."),
     ] = None,
     epsilon: Annotated[
         float | None,
@@ -314,14 +316,12 @@ def attack(
         raise typer.BadParameter("--determined is of a model and its training texts: give a RUN alone")
     from heedful.cli.text_views import print_attacked
     from heedful.studies.attack import Kind, attack_text, attack_trace
-    from heedful.traces import Trace
 
     given = epsilon is not None or floor is not None or without_top is not None
     asked = Kind.asked(epsilon or 0.0, floor or 0.0, without_top or 0) if given else None
     if run is None:
-        _show(
-            attack_trace(Trace.load(trace or Path()), seed=seed or 0, shuffles=shuffles, asked=asked), out, "", as_json
-        )
+        page = attack_trace(read_trace(trace or Path()), seed=seed or 0, shuffles=shuffles, asked=asked)
+        _show(page, out, "", as_json)
         return
     found = find_run(run, store)
     drawn = _drawn(seed, found)

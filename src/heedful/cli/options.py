@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.pipeline import Run
     from heedful.report.page import Page
+    from heedful.trace_folders import TraceFolder
+    from heedful.traces import Trace
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
@@ -164,6 +166,19 @@ def names_of(given: str | None) -> list[str] | None:
 
 
 TRACES = (".parquet", ".safetensors")
+
+
+def is_trace_folder(place: Path) -> bool:
+    """Whether a folder is a trace in shards, or was begun to be one."""
+    return any((place / name).is_file() for name in ("plan.json", "trace.json"))
+
+
+def read_trace(place: Path) -> "Trace | TraceFolder":
+    """A trace file, or a folder of shards, which stays on disk."""
+    from heedful.trace_folders import TraceFolder
+    from heedful.traces import Trace
+
+    return TraceFolder(place) if place.is_dir() else Trace.load(place)
 
 
 def find_model(name: str, store: Path, settings: "RunSettings") -> "Path | Run":
