@@ -1,6 +1,7 @@
 """One look by hand, whatever the score and the weighing; masks; several queries at once."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from heedful.attention import reading
 from heedful.attention.reading import Attention, attend
 from heedful.attention.scores import (
     Additive,
@@ -22,6 +24,7 @@ from heedful.attention.scores import (
     scaled_dot,
 )
 from heedful.attention.weighting import WEIGHINGS, entmax15, gate, gaussian_window, softmax, sparsemax, window
+from heedful.errors import ConfigError
 from tests.covering import covers
 from tests.oracles.normalisers import by_bisection
 
@@ -170,3 +173,28 @@ def test_a_module_holds_score_and_weighing() -> None:
     look = Attention(Bare(dot), sparsemax)
     read = look(row(1.0), row(1.0, 0.5, -1.0).unsqueeze(-1))
     assert read.weights.tolist() == [0.75, 0.25, 0.0]
+
+
+KEYS = torch.zeros(2, 3, 4)
+CALL = {"query": torch.zeros(2, 4), "keys": KEYS, "values": None, "mask": None, "previous": None}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"keys": torch.zeros(4)}, "Keys have an axis of places and one of features; these are of shape [4]."),
+        ({"values": torch.zeros(2, 1, 4)}, "There must be a value for each of 3 keys; values are of shape [2, 1, 4]."),
+        ({"mask": torch.ones(2, 1, dtype=torch.bool)}, "A mask says True or False of each of 3 keys"),
+        ({"mask": torch.ones(2, 3)}, "this one is torch.float32 of shape [2, 3]."),
+        ({"previous": torch.ones(2, 1)}, "There must be a weight of the step before for each of 3 keys"),
+        ({"query": torch.zeros(2, 5, 4)}, "give the keys an axis more, keys.unsqueeze(-3)."),
+    ],
+)
+def test_what_would_be_stretched_in_silence_is_a_sentence(given: dict[str, Tensor], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        reading._check(**{**CALL, **given})  # types of arguments are checked before, while tests run
+
+
+def test_a_look_is_checked_before_anything_else() -> None:
+    with pytest.raises(ConfigError, match="give the keys an axis more"):
+        attend(Bare(dot), torch.zeros(2, 5, 4), KEYS)

@@ -118,10 +118,14 @@ CASES: Mapping[str, Case] = {
     "self-attention": Case(sizes={"size": 4}, draw=to_itself, behind=KEYS),
     "multi-head": Case(sizes={"size": 4, "heads": 2}, draw=to_itself, behind=KEYS),
     "location-sensitive": Case(
-        sizes={"query_size": 4, "key_size": 3, "size": 5, "filters": 2, "width": 3}, draw=asked_again, behind=KEYS
+        sizes={"query_size": 4, "key_size": 3, "size": 5, "filters": 2, "width": 3},
+        draw=asked_again,
+        behind={**KEYS, "previous": "mask"},
     ),
     "location-based": Case(
-        sizes={"_query_size": 4, "key_size": 3, "size": 5, "filters": 2, "width": 3}, draw=asked_again, behind=KEYS
+        sizes={"_query_size": 4, "key_size": 3, "size": 5, "filters": 2, "width": 3},
+        draw=asked_again,
+        behind={**KEYS, "previous": "mask"},
     ),
     "hierarchical": Case(sizes={"word_size": 3, "size": 4}, draw=of_sentences, behind={"words": "mask"}),
     "d-attn": Case(

@@ -2,14 +2,30 @@
 
 import datetime
 import itertools
+from pathlib import Path
 
 import pytest
 import torch
 from scipy.spatial import ConvexHull
 from torch import Tensor
 
-from heedful.zoo.task import Examples, Task
-from heedful.zoo.tasks import TASKS, aspects, correction, dates, hull, order, planted, preferences, stories, visits
+from heedful.errors import StoreError
+from heedful.tensor_files import load_tensors, save_tensors
+from heedful.zoo.networks import recurrent
+from heedful.zoo.task import Entrant, Examples, Outcome, Task
+from heedful.zoo.tasks import (
+    TASKS,
+    aspects,
+    correction,
+    dates,
+    hull,
+    matching,
+    order,
+    planted,
+    preferences,
+    stories,
+    visits,
+)
 from heedful.zoo.tasks.matching import pairs
 from heedful.zoo.training import answer, make
 from tests.covering import covers
@@ -66,11 +82,19 @@ def test_every_entrant_answers_and_learns(name: str, entrant: str) -> None:
 
 @EVERY
 def test_baselines_have_as_many_parameters(name: str) -> None:
-    """No less than nine tenths of the first member's; the same for controls."""
+    """That learn: no less than nine tenths of the first member's; the same for controls, but for those that leave out a
+    layer: a hop less learns no way between hops."""
     task = TASKS[name]
-    counts = {one.name: sum(part.numel() for part in make(one, 0).parameters()) for one in task.entrants}
+    examples = drawn(task, count=8)
+
+    def learned(entrant: Entrant) -> int:
+        network = make(entrant, 0)
+        task.loss(network(examples, forced=True), examples).backward()
+        return sum(part.numel() for part in network.parameters() if part.grad is not None)
+
+    counts = {one.name: learned(one) for one in task.entrants}
     first, *others = (counts[one.name] for one in task.entrants if one.role != "member" or one is task.entrants[0])
-    assert all(other >= 0.9 * first for other in others), counts
+    assert all(other >= (0.87 if "one hop less" in counts else 0.9) * first for other in others), counts
 
 
 @EVERY
@@ -190,14 +214,33 @@ def test_tokens_that_match_are_two() -> None:
     for row, places in zip(signs.tolist(), other.tolist(), strict=True):
         for place, sign in enumerate(row):
             assert [at for at in range(len(row)) if row[at] == sign and at != place] == [places[place]]
-    for name, looks in (("matching", [""]), ("two-matches", ["head 1", "head 2"])):
+    for name in ("matching", "two-matches"):
         examples = drawn(TASKS[name])
         symbols = examples.inputs["symbols"]
-        for number, look in enumerate(looks):
-            places = examples.sources[look].float().argmax(-1)
+        others = [examples.sources[""].int().argmax(-1)] if name == "matching" else examples.inputs["others"].unbind(1)
+        for number, places in enumerate(others):
             assert symbols[..., number].gather(1, places).equal(symbols[..., number])
             asked = examples.targets[:, 12 * number : 12 * number + 12]
             assert symbols[..., -1].gather(1, places).equal(asked)
+    for number, row in enumerate(others[0].tolist()):
+        for place, first in enumerate(row):
+            both = sorted({first, int(others[1][number, place])})
+            assert [only(examples.sources[look][number, place]) for look in ("head 1", "head 2")] == [both, both]
+
+
+def test_heads_may_share_two_questions_either_way() -> None:
+    """Heads that look where the other one should are as good; a head that finds its place every second time is half."""
+    examples = drawn(TASKS["two-matches"])
+    first, second = (recurrent.marks(places, 12).float() for places in examples.inputs["others"].unbind(1))
+    logits = torch.zeros(COUNT, 24, 10)
+
+    def judged(one: Tensor, other: Tensor) -> float:
+        outcome = Outcome(logits=logits, weights={"head 1": one, "head 2": other})
+        return matching.judge_two(outcome, examples)["pointed"]
+
+    assert judged(first, second) == judged(second, first) == 1.0
+    half = torch.where(torch.arange(12).unsqueeze(1) < 6, first, torch.eye(12))
+    assert judged(half, second) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -218,7 +261,7 @@ def read_back(facts: list[list[str]], kind: str, what: str) -> tuple[str, list[i
     path: list[int] = []
     while True:
         for at, (who, does, something) in reversed(list(enumerate(facts))):
-            if does == "went to" and who == what and kind == "where is":
+            if does == "went to the" and who == what and kind == "where is":
                 return something, [*path, at]
             if something == what and does == "took the":
                 path.append(at)
@@ -348,3 +391,12 @@ def distance(one: str, other: str) -> int:
     for i, j in itertools.product(range(1, len(one) + 1), range(1, len(other) + 1)):
         rows[i, j] = min(rows[i - 1, j] + 1, rows[i, j - 1] + 1, rows[i - 1, j - 1] + (one[i - 1] != other[j - 1]))
     return rows[len(one), len(other)]
+
+
+@ENTRANTS
+def test_every_network_is_kept_and_found_again(name: str, entrant: str, tmp_path: Path) -> None:
+    first, other = (make(TASKS[name].entrant(entrant), seed) for seed in (0, 1))
+    save_tensors(tmp_path / "network.safetensors", first.state_dict())
+    other.load_state_dict(load_tensors(tmp_path / "network.safetensors", StoreError)[0])
+    for found, expected in zip(other.parameters(), first.parameters(), strict=True):
+        assert found.equal(expected)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,17 @@ import pytest
 import torch
 from matplotlib.patches import Rectangle
 
+from heedful.errors import UnknownName
 from heedful.figures.attention import attention_grid
 from heedful.files import write_json
 from heedful.store import Store
-from heedful.studies.zoo import cards, comparing, examining, trying
+from heedful.studies.zoo import cards, comparing, examining, looking, trying
 from heedful.zoo import tasks
-from heedful.zoo.results import Result, Trial, find, keep, trials
-from heedful.zoo.task import Examples, Outcome, cross_entropy, judge
+from heedful.zoo.members import MEMBERS
+from heedful.zoo.members.luong import make_location
+from heedful.zoo.networks.matching import Matching
+from heedful.zoo.results import Result, Trial, find, keep, key_of, trials
+from heedful.zoo.task import Examples, Network, Outcome, Task, cross_entropy, judge
 from heedful.zoo.tasks import TASKS
 from heedful.zoo.training import Checked, answer, examples_of, make, measure, train
 from tests.commands import Call
@@ -149,6 +154,8 @@ ALL = dict(TASKS)
 
 def test_commands(call: Call, tmp_path: Path) -> None:
     store, out = tmp_path / "runs", tmp_path / "out"
+    empty = call("zoo", "compare", "--store", store)
+    assert (empty.code, "Nothing of it has been trained in this store" in empty.out) == (0, True)
     listed = json.loads(call("zoo", "list", "--json").out)
     assert [one["name"] for one in listed["members"]][:2] == ["bahdanau", "luong-dot"]
     done = call("zoo", "train", "matching", "--quick", "--workers", 1, "--store", store, "--json")
@@ -164,17 +171,44 @@ def test_commands(call: Call, tmp_path: Path) -> None:
     assert "![Weights of self-attention" in written
     assert (out / "matching-self-attention.png").is_file()
     assert "Not trained yet" not in written
+    own = [line for line in written.splitlines() if line.startswith("| `matching` | self-attention |")]
+    value = comparing.plain(pd.Series(rows["self-attention", "right"]))
+    assert len(own) == 1
+    assert own[0].split(" | ")[2] == value
     looks = pd.read_csv(out / "looks.csv").set_index("entrant")
     assert list(looks.index) == ["self-attention", "content", "luong-location"]
     wrong = call("zoo", "show", "self-atention")
     assert (wrong.code, "Did you mean 'self-attention'?" in wrong.err) == (1, True)
-    assert "There is no task of the zoo 'matchin'" in call("zoo", "train", "matchin", "--store", store).err
+    assert "There is no member or task of the zoo 'matchin'" in call("zoo", "train", "matchin", "--store", store).err
 
 
 def test_a_task_whose_data_are_missing_says_so(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     needing = replace(SHORT, files=("nothing.csv",))
     monkeypatch.setattr(tasks, "TASKS", {"matching": needing})
+    for module in (trying, cards):
+        monkeypatch.setattr(module, "TASKS", {"matching": needing})
     assert "needs nothing.csv in the data folder" in call("zoo", "train", "matching").err
+    assert "needs nothing.csv in the data folder" in call("zoo", "train", "self-attention").err
+    shown = call("zoo", "show", "self-attention")
+    assert (shown.code, "needs nothing.csv in the data folder" in shown.out) == (0, True)
+
+
+def test_what_decides_on_numbers_decides_on_the_key() -> None:
+    """Sizes that torch does not print are among it."""
+
+    def key(task: Task) -> str:
+        return key_of(Trial(task="reverse", entrant="luong-location", seed=0, steps=10), task)
+
+    one, other = (
+        replace(SHORT, entrants=(replace(SELF, name="luong-location", make=partial(located, places)),))
+        for places in (12, 13)
+    )
+    assert key(one) == key(replace(one))
+    assert len({key(one), key(other), key(replace(one, best="exact")), key(replace(one, rate=0.1))}) == 4
+
+
+def located(places: int) -> Network:
+    return Matching([16, 10], 32, look=lambda size: make_location(size, size, places), places=12)
 
 
 def test_a_grid_frames_the_source() -> None:
@@ -195,6 +229,45 @@ def test_a_grid_frames_the_source() -> None:
     assert filled[1, 0] == pytest.approx((0xE6 / 255, 0x9F / 255, 0.0))
 
 
+def test_a_look_of_one_step_is_a_list_beside_what_has_its_words() -> None:
+    """One sentence of two is looked at, and words in both: the list of sentences stands before the words."""
+    table = pd.DataFrame(
+        [{"look": look, "row": row, "column": column, "weight": 0.0, "source": (look, row, column) == ("s", 0, 1),
+          "row_word": row_word, "column_word": column_word, "word": "x" * 30 if look == "w" else ""}
+         for look, row, column, row_word, column_word in (
+             ("s", 0, 0, "text", "first"), ("s", 0, 1, "text", "second"), ("w", 0, 0, "first", "1"),
+             ("w", 0, 1, "first", "2"), ("w", 1, 0, "second", "1"), ("w", 1, 1, "second", "2"))]
+    )  # fmt: skip
+    sentences, words = attention_grid(table).axes
+    assert [label.get_text() for label in sentences.get_yticklabels()] == ["first", "second"]
+    assert [label.get_text() for label in sentences.get_xticklabels()] == ["text"]
+    framed = [one for one in sentences.patches if isinstance(one, Rectangle) and not one.get_fill()]
+    assert [(round(one.get_x()), round(one.get_y())) for one in framed] == [(0, 1)]
+    assert [label.get_text() for label in words.get_yticklabels()] == []
+    assert words.get_position().y0 == pytest.approx(sentences.get_position().y0)
+    assert words.get_position().x0 > sentences.get_position().x1
+    assert {text.get_text() for text in words.texts} == {"w", "x" * 23 + "…"}
+
+
+def test_letters_are_shown_of_the_name_that_is_written() -> None:
+    """Whoever copies the fifth letter looks at it: behind ^, so the place is one more."""
+    task = TASKS["correction"]
+    examples = examples_of(task, "test").take(slice(0, 40))
+    logits = torch.nn.functional.one_hot(examples.targets.clamp(min=0), 64).float()
+    outcome = Outcome(logits=logits, weights={look: marks.float() for look, marks in examples.sources.items()})
+    seen = 0
+    for number in range(40):
+        words = task.show(examples, outcome, number)
+        if "letter" in words.rows:
+            seen += 1
+            cells = looking.cells_of(words, examples, outcome, number)
+            letters = cells[(cells["look"] == "letter") & cells["source"]]
+            assert (letters["row_word"] == letters["column_word"]).all()
+            assert [*letters["row_word"]] == [*words.rows["letter"]]
+            assert (letters["weight"] == 1.0).all()
+    assert seen > 10
+
+
 def test_intervals_of_errors_may_lie_above_one(tmp_path: Path) -> None:
     """Two seeds, 1.2 and 1.4: Student's 97.5 % point for one degree of freedom is 12.706, so 1.3 ± 1.27; a share of
     .9 and .8 ends at one."""
@@ -207,6 +280,27 @@ def test_intervals_of_errors_may_lie_above_one(tmp_path: Path) -> None:
     row = table["self-attention", "rmse"]
     assert (row["low"], row["value"], row["high"]) == pytest.approx((0.0295, 1.3, 2.5706), abs=1e-3)
     assert table["self-attention", "right"]["high"] == 1.0
+
+
+def test_cards_in_the_documentation_are_those_of_the_code() -> None:
+    """docs/zoo.md has every card and what every task asks, as they are now."""
+    written = (Path(__file__).parents[2] / "docs" / "zoo.md").read_text(encoding="utf-8")
+    for member in MEMBERS.values():
+        assert "\n".join(comparing.member_section(member)) in written, member.name
+    for task in ALL.values():
+        assert f"### {task.title} (`{task.name}`)\n\n{task.words}\n" in written, task.name
+
+
+def test_nothing_is_asked_of_anyone_on_real_data() -> None:
+    asked = {name: any(one.bars for one in task.entrants) for name, task in ALL.items()}
+    assert {name for name, some in asked.items() if not some} >= {name for name, task in ALL.items() if task.real}
+    assert all(ALL[name].files for name in ALL if ALL[name].real)
+
+
+def test_a_member_is_trained_on_all_its_tasks() -> None:
+    assert trying.chosen("self-attention") == [SHORT]
+    with pytest.raises(UnknownName, match="Did you mean 'self-attention'"):
+        trying.chosen("self-atention")
 
 
 def test_how_many_seeds() -> None:

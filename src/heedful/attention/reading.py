@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from heedful.attention.scores import Score
 from heedful.attention.weighting import Weigh, softmax
+from heedful.errors import ConfigError
 
 ScoreFunction = Callable[[Tensor | None, Tensor, Tensor | None], Tensor]
 """From query, keys and the weights of the step before to a score for each key."""
@@ -47,9 +48,12 @@ def attend(
     previous: α⁻, the weights of the step before, for scores that ask for them: the only state there is.
     normalise: what makes weights of scores (`heedful.attention.weighting`).
     """
+    _check(query, keys, values, mask, previous)
     if mask is None:
         mask = torch.ones(keys.shape[:-1], dtype=torch.bool, device=keys.device)
     keys = _cleared(keys, mask)
+    if previous is not None:
+        previous = previous.masked_fill(~mask, 0.0)
     values = keys if values is None else _cleared(values, mask)
     scores = score(query, keys, previous)
     weights = normalise(scores, mask)
@@ -74,6 +78,31 @@ class Attention(nn.Module):
         previous: Float[Tensor, "... keys"] | None = None,
     ) -> Read:
         return attend(self.score, query, keys, values, mask=mask, previous=previous, normalise=self.normalise)
+
+
+def _check(
+    query: Tensor | None, keys: Tensor, values: Tensor | None, mask: Tensor | None, previous: Tensor | None
+) -> None:
+    """What would be stretched in silence, or end in a sentence about something else."""
+    if keys.dim() < 2:
+        raise ConfigError(f"Keys have an axis of places and one of features; these are of shape {list(keys.shape)}.")
+    count = keys.shape[-2]
+    if values is not None and (values.dim() < 2 or values.shape[-2] != count):
+        raise ConfigError(f"There must be a value for each of {count} keys; values are of shape {list(values.shape)}.")
+    if mask is not None and (mask.dtype != torch.bool or mask.shape[-1:] != (count,)):
+        raise ConfigError(
+            f"A mask says True or False of each of {count} keys; this one is {mask.dtype} of shape {list(mask.shape)}."
+        )
+    if previous is not None and previous.shape[-1:] != (count,):
+        raise ConfigError(
+            f"There must be a weight of the step before for each of {count} keys; these are of shape "
+            f"{list(previous.shape)}."
+        )
+    if query is not None and query.dim() >= keys.dim() > 2:
+        raise ConfigError(
+            f"A query of shape {list(query.shape)} has as many axes as keys of {list(keys.shape)}: for several queries "
+            "of the same keys, give the keys an axis more, keys.unsqueeze(-3)."
+        )
 
 
 def _cleared(

@@ -22,7 +22,7 @@ def cosine(query: Float[Tensor, "... features"], keys: Float[Tensor, "... keys f
 
 
 def dot(query: Float[Tensor, "... features"], keys: Float[Tensor, "... keys features"]) -> Float[Tensor, "... keys"]:
-    """e_j = qᵀk_j (Luong et al. 2015, Eq. 8)."""
+    """e_j = qᵀk_j (Luong et al. 2015, below Eq. 7)."""
     if query.dim() == 1:
         return keys @ query
     scores: Tensor = torch.einsum("...d,...nd->...n", query, keys)
@@ -41,14 +41,14 @@ def general(
     keys: Float[Tensor, "... keys features"],
     weight: Float[Tensor, "query_features features"],
 ) -> Float[Tensor, "... keys"]:
-    """e_j = qᵀW k_j (Luong et al. 2015, Eq. 8)."""
+    """e_j = qᵀW k_j (Luong et al. 2015, below Eq. 7)."""
     return dot(query @ weight, keys)
 
 
 def location(
     query: Float[Tensor, "... features"], weight: Float[Tensor, "places features"], count: int
 ) -> Float[Tensor, "... keys"]:
-    """e_j = (W q)_j: from the query alone, a row of W for each place (Luong et al. 2015, Eq. 9)."""
+    """e_j = (W q)_j: from the query alone, a row of W for each place (Luong et al. 2015, Eq. 8)."""
     return F.linear(query, weight[:count])
 
 

@@ -59,7 +59,7 @@ def show_zoo(
 
 @zoo_app.command("train")
 def train_zoo(
-    name: Annotated[str, typer.Argument(help="A task, or all.")],
+    name: Annotated[str, typer.Argument(help="A task, a member (all its tasks), or all.")],
     store: StoreRoot = Path("runs"),
     quick: Quick = False,
     seeds: Seeds = None,
@@ -91,9 +91,15 @@ def compare_zoo(
     as_json: Json = False,
 ) -> None:
     """What is in the store, side by side: where attention points, what erasing does, parameters, steps and time."""
+    from heedful.cli.progress import counting
+    from heedful.studies.zoo.cards import NOTHING
     from heedful.studies.zoo.comparing import compare
 
-    found = compare(Store(store), seeds=seeds, quick=quick, draw=out is not None)
+    with counting("trained networks") as watch:
+        found = compare(Store(store), seeds=seeds, quick=quick, draw=out is not None, watch=watch)
+    if found.reached.empty and not as_json:
+        print_lines({}, [NOTHING], as_json)
+        return
     if out is not None:
         found.save(out)
     _print(found.tables(), as_json)

@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
 WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 
 
@@ -33,6 +37,13 @@ def short(text: str, most: int) -> list[str]:
     more than words."""
     words = words_of(text) if len(text.split()) <= most else []
     return words if len(words) <= most else []
+
+
+def rows_for(split: str, total: int, count: int, generator: torch.Generator) -> Int[Tensor, " rows"]:
+    """Numbers of so many rows: to learn from any, again and again; of a test each once, or all that there are."""
+    if split == "test":
+        return torch.randperm(total, generator=generator)[:count]
+    return torch.randint(total, (count,), generator=generator)
 
 
 def split_of(text: str) -> str:

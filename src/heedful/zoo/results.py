@@ -8,14 +8,15 @@ from typing import Any
 
 import pandas as pd
 import torch
-from safetensors.torch import load_file, save_file
 
+from heedful.errors import StoreError
 from heedful.files import digest_of, read_json, write_json, write_table
 from heedful.store import ZOO, Store
+from heedful.tensor_files import load_tensors, save_tensors
 from heedful.zoo.task import Entrant, Figures, Network, Task
 from heedful.zoo.training import Observer, make, train
 
-VERSION = 1
+VERSION = 2
 """Raised when what is drawn or computed changes; what was kept before is then not found."""
 
 
@@ -52,7 +53,8 @@ class Result:
 
     def network(self, entrant: Entrant) -> Network:
         network = make(entrant, self.record["seed"])
-        network.load_state_dict(load_file(self.path / "network.safetensors"))
+        tensors, _ = load_tensors(self.path / "network.safetensors", StoreError, "Train it again (--fresh).")
+        network.load_state_dict(tensors)
         return network.eval()
 
 
@@ -64,8 +66,10 @@ def trials(task: Task, *, seeds: Sequence[int], quick: bool = False) -> list[Tri
 
 def key_of(trial: Trial, task: Task) -> str:
     """By what a training is found: the trial, and what decides on its numbers beside it."""
-    network = str(make(task.entrant(trial.entrant), trial.seed))
-    return digest_of([VERSION, asdict(trial), task.batch, task.rate, task.clip, task.size, task.tests, network])[:24]
+    network = make(task.entrant(trial.entrant), trial.seed)
+    shapes = {name: list(part.shape) for name, part in network.state_dict().items()}
+    how = [task.batch, task.rate, task.clip, task.size, task.tests, task.best]
+    return digest_of([VERSION, asdict(trial), *how, str(network), shapes])[:24]
 
 
 def find(trial: Trial, task: Task, store: Store) -> Result | None:
@@ -86,7 +90,7 @@ def keep(trial: Trial, task: Task, store: Store, *, fresh: bool = False, observe
         finally:
             torch.set_num_threads(threads)
         folder.mkdir()
-        save_file(trained.network.state_dict(), folder / "network.safetensors")
+        save_tensors(folder / "network.safetensors", trained.network.state_dict())
         write_table(folder / "history.parquet", trained.history)
         record = {
             **asdict(trial),

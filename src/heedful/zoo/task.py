@@ -115,6 +115,8 @@ class Words:
     columns: Mapping[str, Sequence[str]]
     cells: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """What stands in the cells, where columns differ from row to row."""
+    first: Mapping[str, int] = field(default_factory=dict)
+    """The step of the first row, where that is not the first step."""
     title: str = ""
 
 
@@ -147,6 +149,8 @@ class Task:
     """What guessing reaches of `best`."""
     files: tuple[str, ...] = ()
     """What it reads from the data folder; most tasks read nothing."""
+    real: bool = False
+    """Whether its examples are of people: nothing is planted, and nothing is asked of anyone."""
 
     def missing(self) -> str:
         """The first of its files that is not in the data folder; empty where all are."""

@@ -42,8 +42,9 @@ class Trained:
     step: int
     steps: int
     parameters: int
+    """Numbers that are learned: what a control or a baseline holds and leaves aside does not count."""
     milliseconds: float
-    """Of a step."""
+    """Of the processor for a step, without drawing its examples."""
 
 
 def train(
@@ -59,9 +60,10 @@ def train(
     for step in range(1, steps + 1):
         for group in optimizer.param_groups:
             group["lr"] = task.rate * _rate(step / steps)
-        begun = time.perf_counter()
-        losses += _step(network, task, task.draw("train", task.batch, examples_by), optimizer)
-        busy += time.perf_counter() - begun
+        examples = task.draw("train", task.batch, examples_by)
+        begun = time.process_time()
+        losses += _step(network, task, examples, optimizer)
+        busy += time.process_time() - begun
         if step % every == 0 or step == steps:
             found = task.judge(answer(network, dev), dev)
             rows.append({"step": step, "loss": losses / every, **found})
@@ -78,7 +80,7 @@ def train(
         figures={split: measure(network, task, split) for split in task.tests},
         step=kept[0],
         steps=steps,
-        parameters=sum(parameter.numel() for parameter in network.parameters()),
+        parameters=sum(one.numel() for one in network.parameters() if one.grad is not None),
         milliseconds=1000 * busy / steps,
     )
 

@@ -1,6 +1,6 @@
 """The cards of members and tasks, as plain values, as lines for the terminal and as a part of docs/zoo.md."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import pandas as pd
 from heedful.errors import UnknownName
 from heedful.store import Store
 from heedful.studies.zoo.looking import looked_at
-from heedful.studies.zoo.trying import reached, results
+from heedful.studies.zoo.trying import reached, results, wanting
 from heedful.zoo.member import Member
 from heedful.zoo.members import MEMBERS
 from heedful.zoo.results import Result
@@ -33,7 +33,7 @@ def card(name: str, store: Store, *, seeds: int | None = None, quick: bool = Fal
         shown = next((one for one in found if one.record["member"] == name and one.record["role"] == "member"), None)
         return Card(
             content={**member.card(), "tasks": [task.name for task in tasks], "figures": figures.to_dict("records")},
-            lines=[*member_lines(member), *figure_lines(figures), *_picture(shown)],
+            lines=[*member_lines(member), *figure_lines(figures), *_wanting(tasks), *_picture(shown)],
         )
     if name not in TASKS:
         raise UnknownName("member or task of the zoo", name, [*MEMBERS, *TASKS])
@@ -41,8 +41,15 @@ def card(name: str, store: Store, *, seeds: int | None = None, quick: bool = Fal
     figures = reached(results([task], store, seeds=seeds, quick=quick))
     return Card(
         content={**task_content(task), "figures": figures.to_dict("records")},
-        lines=[*task_lines(task), *figure_lines(figures)],
+        lines=[*task_lines(task), *figure_lines(figures), *_wanting([task])],
     )
+
+
+def _wanting(tasks: Sequence[Task]) -> Iterator[str]:
+    """What is not shown because its data are not at hand."""
+    for task in tasks:
+        if task.missing():
+            yield wanting(task)
 
 
 def _picture(shown: Result | None) -> Iterator[str]:
@@ -109,10 +116,13 @@ def letters_of(table: pd.DataFrame) -> Iterator[str]:
             yield f"{str(cells['row_word'].iloc[0])[:16]:>16} {' '.join(marks)}"
 
 
+NOTHING = "Nothing of it has been trained in this store: `heedful zoo train`; --quick shows what was trained quickly."
+
+
 def figure_lines(figures: pd.DataFrame) -> Iterator[str]:
     yield ""
     if figures.empty:
-        yield "Nothing of it has been trained in this store: `heedful zoo train`."
+        yield NOTHING
     for _, row in figures.iterrows():
         yield f"{row['task']:14} {row['entrant']:20} {row['split']:6} {row['figure']:14} {between(row)}"
 

@@ -15,7 +15,7 @@ from heedful.store import Store
 from heedful.studies.zoo.cards import bar_words
 from heedful.studies.zoo.examining import examine
 from heedful.studies.zoo.pictures import picture
-from heedful.studies.zoo.trying import costs, reached, results
+from heedful.studies.zoo.trying import Watch, costs, reached, results
 from heedful.zoo.member import Member
 from heedful.zoo.members import MEMBERS
 from heedful.zoo.task import Task
@@ -47,10 +47,12 @@ class Comparison:
         write_text(folder / "zoo.md", page(self, ""))
 
 
-def compare(store: Store, *, seeds: int | None = None, quick: bool = False, draw: bool = False) -> Comparison:
+def compare(
+    store: Store, *, seeds: int | None = None, quick: bool = False, draw: bool = False, watch: Watch | None = None
+) -> Comparison:
     """Of what is kept; nothing is trained."""
     found = results([task for task in TASKS.values() if not task.missing()], store, seeds=seeds, quick=quick)
-    looks, traces = examine(found)
+    looks, traces = examine(found, watch)
     drawn = [one for one in found if one.record["seed"] == 0 and one.record["member"]] if draw else []
     return Comparison(
         reached=reached(found),
@@ -73,7 +75,7 @@ HEAD = """# The zoo of attention
 Every mechanism of the survey is a small layer, made of one call (`heedful.attention.reading.attend`) and a few parts:
 scores, what makes weights of them, and what may be read. The layers are held against equations in plain Python, digit
 by digit. Here each of them is tried on a task on which the right place to look is known, beside controls that differ
-in one thing and baselines that have as many parameters and steps and no attention.
+in one thing and baselines that learn as many numbers in as many steps and have no attention.
 
 `heedful zoo list` names members and tasks, `heedful zoo show NAME` prints a card, `heedful zoo train TASK` (or `all`)
 trains what is not in the store yet, `heedful zoo compare --out FOLDER` writes this page of what is there.
@@ -81,7 +83,8 @@ trains what is not in the store yet, `heedful zoo compare --out FOLDER` writes t
 *right* is the share of what is asked that is answered rightly, *exact* the share of examples with nothing wrong,
 *pointed* how often the largest weight lies on the known source. Figures are means over {seeds}, with Student's 95 %
 interval where there are several; ✓ and ✗ say whether the mean is what was asked of it. The network is that of the
-step with the best dev figure; test examples are the same for all.
+step with the best dev figure; test examples are the same for all. A step's time is that of one processor, without the
+drawing of its examples.
 """
 
 
@@ -89,9 +92,12 @@ def page(found: Comparison, folder: str) -> str:
     """The page as Markdown; pictures lie in that folder, seen from the page."""
     count = int(found.reached["seeds"].max()) if len(found.reached) else 0
     seeds = f"{count} seeds" if count > 1 else "one seed"
-    lines = [HEAD.format(seeds=seeds), "## Tasks", ""]
-    for task in TASKS.values():
-        lines += [*task_section(task, found, folder), ""]
+    lines = [HEAD.format(seeds=seeds), "## In short", "", *short_section(found.reached), ""]
+    for title, real in (("Planted tasks", False), ("Real data", True)):
+        lines += [f"## {title}", ""]
+        for task in TASKS.values():
+            if task.real is real:
+                lines += [*task_section(task, found, folder), ""]
     lines += [
         "## Where attention points, and what erasing does",
         "",
@@ -105,6 +111,41 @@ def page(found: Comparison, folder: str) -> str:
     for member in MEMBERS.values():
         lines += [*member_section(member), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def short_section(figures: pd.DataFrame) -> Iterator[str]:
+    """Of planted tasks each member beside the best of those without attention, on the first test split."""
+    rows = []
+    for task in TASKS.values():
+        own = figures[(figures["task"] == task.name) & (figures["split"] == task.tests[0])]
+        best = own[own["figure"] == task.best].set_index("entrant")
+        without = [one.name for one in task.entrants if one.role == "baseline" and one.name in best.index]
+        if task.real or not without:
+            continue
+        for one in task.entrants:
+            if one.role == "member" and one.name in best.index:
+                places = own[(own["entrant"] == one.name) & own["figure"].str.match("pointed|found")]
+                rows.append(
+                    {
+                        "task": f"`{task.name}`",
+                        "member": one.name,
+                        task.best: plain(best.loc[one.name]),
+                        "without attention": plain(best.loc[without[0]]),
+                        "points at the source": ", ".join(
+                            f"{str(row['figure']).partition(' ')[2]} {plain(row)}".strip()
+                            for _, row in places.iterrows()
+                        ),
+                    }
+                )
+    yield from markdown(pd.DataFrame(rows)) if rows else iter(["Nothing is trained yet."])
+
+
+def plain(row: "pd.Series[Any]") -> str:
+    """A mean with its interval."""
+    value = f"{row['value']:.3f}".replace("0.", ".", 1) if row["value"] < 1 else f"{row['value']:.2f}"
+    return value + (
+        f" [{row['low']:.2f}, {row['high']:.2f}]" if row["seeds"] > 1 and row["high"] - row["low"] >= 0.005 else ""
+    )
 
 
 def task_section(task: Task, found: Comparison, folder: str) -> Iterator[str]:
@@ -146,16 +187,16 @@ def figures_of(rows: pd.DataFrame, task: Task, cost: pd.DataFrame) -> pd.DataFra
     return pd.DataFrame(lines).fillna("")
 
 
-def cell(row: "pd.Series[float]") -> str:
-    value = f"{row['value']:.3f}".replace("0.", ".", 1) if row["value"] < 1 else f"{row['value']:.2f}"
-    value += f" [{row['low']:.2f}, {row['high']:.2f}]" if row["seeds"] > 1 and row["high"] - row["low"] >= 0.005 else ""
-    return value if row["reached"] is None else f"{value} {'✓' if row['reached'] else '✗'} {bar_words(row)}"
+def cell(row: "pd.Series[Any]") -> str:
+    return plain(row) if row["reached"] is None else f"{plain(row)} {'✓' if row['reached'] else '✗'} {bar_words(row)}"
 
 
 ERASING = """A place is taken away from what a look may read, at every step, and the network runs again, told the
 right answers of the steps before: how often does an answer change without the place with the
 largest weight, without another one drawn at random, without the known source? (Of ratings: by how
-much they move.)"""
+much they move.) Of a memory it is taken from all hops, of several heads from all of them. *pointed* is here of networks
+that are told the right answers, and of two heads how often either place is found. A pointer's weights are its answers:
+without the largest one it must answer something else."""
 POOLING = """Where the last look pools into an affine readout there is a trace: the share of units that is erased
 until the decision flips, along attention, at random and at least; how often the top unit and a
 random one flip it alone; and how far (Jensen-Shannon divergence, at most 0.69) another attention

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from heedful.analysis.adversary import adversarial_attention
 from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure
+from heedful.studies.zoo.trying import Watch
 from heedful.traces import Trace
 from heedful.zoo.results import Result
 from heedful.zoo.task import Examples, Looks, Network, Outcome, pointed
@@ -25,10 +26,12 @@ SEED = 0
 """Of the places that are erased at random."""
 
 
-def examine(given: Sequence[Result]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def examine(given: Sequence[Result], watch: Watch | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row for each look of each network, and one for each trace."""
     looks, traces = [], []
-    for result in given:
+    for done, result in enumerate(given, start=1):
+        if watch:
+            watch(done, len(given))
         task = find_task(result.record["task"])
         entrant = task.entrant(result.record["entrant"])
         if entrant.member is None:

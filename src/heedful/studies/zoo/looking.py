@@ -3,11 +3,11 @@
 import pandas as pd
 
 from heedful.zoo.results import Result
-from heedful.zoo.task import Task
+from heedful.zoo.task import Examples, Outcome, Task, Words
 from heedful.zoo.tasks import find_task
 from heedful.zoo.training import answer, examples_of
 
-SHOWN: dict[str, int] = {}
+SHOWN = {"translation": 9, "learners": 4, "movies": 4, "reviews": 3}
 """The number of the test example that is shown of a task; the first where nothing is said."""
 
 
@@ -18,10 +18,16 @@ def looked_at(result: Result, number: int | None = None) -> tuple[pd.DataFrame, 
     examples = examples_of(task, shown_split(task)).take(slice(0, 50))
     outcome = answer(network, examples)
     number = SHOWN.get(task.name, 0) if number is None else number
-    words, cells = task.show(examples, outcome, number), []
+    words = task.show(examples, outcome, number)
+    return cells_of(words, examples, outcome, number), words.title
+
+
+def cells_of(words: Words, examples: Examples, outcome: Outcome, number: int) -> pd.DataFrame:
+    """The weights and sources of one example behind the words of its picture."""
+    cells = []
     for look, rows in words.rows.items():
         weights, sources = outcome.weights[look][number], examples.sources.get(look)
-        inside = words.cells.get(look)
+        inside, first = words.cells.get(look), words.first.get(look, 0)
         for row, row_word in enumerate(rows):
             for column, column_word in enumerate(words.columns[look]):
                 cells.append(
@@ -29,14 +35,14 @@ def looked_at(result: Result, number: int | None = None) -> tuple[pd.DataFrame, 
                         "look": look,
                         "row": row,
                         "column": column,
-                        "weight": float(weights[row, column]),
-                        "source": bool(sources[number, row, column]) if sources is not None else False,
+                        "weight": float(weights[first + row, column]),
+                        "source": bool(sources[number, first + row, column]) if sources is not None else False,
                         "row_word": row_word,
                         "column_word": column_word,
                         "word": inside[row][column] if inside and column < len(inside[row]) else "",
                     }
                 )
-    return pd.DataFrame(cells), words.title
+    return pd.DataFrame(cells)
 
 
 def shown_split(task: Task) -> str:

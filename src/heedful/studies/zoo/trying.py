@@ -8,13 +8,14 @@ import pandas as pd
 import torch
 
 from heedful.analysis.statistics import Estimate, mean_over_seeds
-from heedful.errors import DataError
+from heedful.errors import DataError, UnknownName
 from heedful.store import Store
 from heedful.sweep.loop import cores
 from heedful.sweep.processes import processes
+from heedful.zoo.members import MEMBERS
 from heedful.zoo.results import Result, Trial, find, keep, trials
 from heedful.zoo.task import Bars, Task
-from heedful.zoo.tasks import TASKS, find_task
+from heedful.zoo.tasks import TASKS, find_task, tasks_of
 
 EVERY = "all"
 ERRORS = ("rmse", "constant")
@@ -24,13 +25,21 @@ Watch = Callable[[int, int], None]
 
 
 def chosen(name: str) -> list[Task]:
-    """The task of that name; `all` are those whose data are at hand."""
-    if name != EVERY:
-        task = find_task(name)
+    """The task of that name, or those of a member; `all` are those whose data are at hand."""
+    if name == EVERY:
+        return [task for task in TASKS.values() if not task.missing()]
+    if name not in TASKS and name not in MEMBERS:
+        raise UnknownName("member or task of the zoo", name, [*MEMBERS, *TASKS])
+    tasks = [TASKS[name]] if name in TASKS else tasks_of(name)
+    for task in tasks:
         if task.missing():
-            raise DataError(f"The task '{name}' needs {task.missing()} in the data folder; set HEEDFUL_DATA to it.")
-        return [task]
-    return [task for task in TASKS.values() if not task.missing()]
+            raise DataError(wanting(task))
+    return tasks
+
+
+def wanting(task: Task) -> str:
+    """What to say of a task whose data are not at hand."""
+    return f"The task '{task.name}' needs {task.missing()} in the data folder; set HEEDFUL_DATA to it."
 
 
 def try_tasks(
@@ -75,13 +84,18 @@ def seeds_of(task: Task, seeds: int | None, quick: bool) -> int:
 
 
 def results(tasks: Sequence[Task], store: Store, *, seeds: int | None = None, quick: bool = False) -> list[Result]:
-    """Those that are kept."""
+    """Those that are kept, of tasks whose data are at hand."""
     return [
         result
         for task in tasks
+        if not task.missing()
         for trial in trials(task, seeds=range(seeds_of(task, seeds, quick)), quick=quick)
         if (result := find(trial, task, store)) is not None
     ]
+
+
+BY = ["task", "entrant", "split", "figure"]
+REACHED = ["task", "entrant", "role", "split", "figure", "seeds", "value", "low", "high", "least", "most", "reached"]
 
 
 def reached(given: Sequence[Result]) -> pd.DataFrame:
@@ -92,12 +106,8 @@ def reached(given: Sequence[Result]) -> pd.DataFrame:
         for split, figures in one.figures.items()
         for name, value in figures.items()
     ]
-    if not rows:
-        return pd.DataFrame(columns=["task", "entrant", "split", "figure", "seeds", "value", "low", "high", "reached"])
     table = []
-    for (task, entrant, split, figure), some in pd.DataFrame(rows).groupby(
-        ["task", "entrant", "split", "figure"], sort=False
-    ):
+    for (task, entrant, split, figure), some in pd.DataFrame(rows, columns=[*BY, "value"]).groupby(BY, sort=False):
         estimate = mean_over_seeds(some["value"].to_numpy())
         found = find_task(str(task))
         bar = bar_of(found.entrant(str(entrant)).bars, found, str(split), str(figure))
@@ -117,7 +127,7 @@ def reached(given: Sequence[Result]) -> pd.DataFrame:
                 "reached": _within(estimate, bar),
             }
         )
-    return pd.DataFrame(table)
+    return pd.DataFrame(table, columns=REACHED)
 
 
 def bar_of(bars: Bars, task: Task, split: str, figure: str) -> tuple[float, float] | None:

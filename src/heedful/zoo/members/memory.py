@@ -50,4 +50,6 @@ MEMORY = Member(
     "first brings a name, the second asks with it.",
     helps="Questions over a set of facts, where the answer takes as many steps as there are hops.",
     make=Memory,
+    differs="The layer gives the state after the last hop, of which the paper makes the answer. In our tasks it is "
+    "made of what the last hop read alone: else a network may read everything first and take away what is wrong.",
 )

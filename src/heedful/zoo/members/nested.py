@@ -87,7 +87,7 @@ NESTED = Member(
     formula="u_sk = φ₁(d_s)ᵀ φ₂(h_k),  φ(x) = tanh(W x + b)\nα_sk = exp(u_sk) / Σ_j exp(u_sj)\nc_s = Σ_j α_sj h_j\n"
     "z_s = argmax_k α_sk; and the same over the letters of word z_s, asked by the decoder of letters",
     symbols={
-        "d_s": "state of the decoder at word s",
+        "d_s": "state of the decoder at word s; in our tasks that before it",
         "h_k": "annotation of source word k",
         "φ₁, φ₂": "learned layers, of their own on each level",
         "z_s": "the word that is looked at: its letters are read",
@@ -96,7 +96,8 @@ NESTED = Member(
     original="Correcting grammar and spelling of learners",
     known="Words that no vocabulary holds are written letter by letter, from the letters of the word they come from. "
     "The choice of that word is hard and gives no gradient.",
-    helps="Rewriting texts with misspellings and rare names. Copying needs to know the place: see `places`.",
+    helps="Rewriting texts with misspellings and rare names. Without `places` a name may be written well and its "
+    "letters not looked at: the state of the decoder knows how it is spelt.",
     make=Nested,
     differs="The survey leaves exp out of the normaliser, by which weights could be negative. With `places` the "
     "step of the decoder and the place of each key enter both scores.",

@@ -13,7 +13,7 @@ def make_pointer(query_size: int, key_size: int, size: int) -> Attention:
 POINTER = Member(
     name="pointer",
     title="Pointer network",
-    formula="u_ij = vᵀ tanh(W₁ e_j + W₂ d_i)\np(C_i = j) = exp(u_ij) / Σ_k exp(u_ik)\nd′_i = Σ_j α_ij e_j",
+    formula="u_ij = vᵀ tanh(W₁ e_j + W₂ d_i)\np(C_i = j) = exp(u_ij) / Σ_k exp(u_ik)",
     symbols={"e_j": "state of the encoder at item j", "d_i": "state of the decoder at step i", "W₁, W₂, v": "learned"},
     source="Vinyals, Fortunato & Jaitly 2015, Pointer Networks, Eq. 3",
     original="Convex hulls, Delaunay triangulations, tours of a travelling salesman",
@@ -21,5 +21,6 @@ POINTER = Member(
     "score is Bahdanau's; only what is done with it differs.",
     helps="Answers that are places in the input: sorting, choosing, copying of words that no vocabulary holds.",
     make=make_pointer,
-    differs="The survey dates it 2017.",
+    differs="The survey dates it 2017. The layer gives Σ_j α_ij e_j too, as every other; a pointer network makes no "
+    "use of it.",
 )

@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-import torch
 from torch import nn
 
 from heedful.attention.reading import Read
@@ -13,7 +12,8 @@ from heedful.zoo.task import Examples, Looks, Network, Outcome, Pooled
 class Recommending(Network):
     """r̂_j = (u + what the history says)ᵀ v_j, for each of the candidates.
 
-    history: what is made of it: attention on two levels, the mean of its items, or nothing (matrix factorisation).
+    history: what is made of it: attention on two levels, attention to items that are seen through the mean of their
+        components, the mean of its items, or nothing (matrix factorisation).
     """
 
     def __init__(
@@ -23,7 +23,7 @@ class Recommending(Network):
         features: int,
         size: int,
         *,
-        history: Literal["acf", "mean", "none"],
+        history: Literal["acf", "items", "mean", "none"],
         hidden: int = 32,
     ) -> None:
         super().__init__()
@@ -33,11 +33,11 @@ class Recommending(Network):
         for table in (self.users, self.chosen, self.choices):
             nn.init.normal_(table.weight, std=0.3)
         self.history = history
-        self.look = CollaborativeFiltering(size, size, features, hidden) if history == "acf" else None
+        self.look = CollaborativeFiltering(size, size, features, hidden) if history in {"acf", "items"} else None
 
     def forward(self, examples: Examples, *, forced: bool = False, without: Looks | None = None) -> Outcome:
         """Inputs: user [examples], history [examples items] (−1 where it has ended), components [examples items
-        components features], candidates [examples candidates]."""
+        components features] (all zeros where an item has fewer), candidates [examples candidates]."""
         del forced  # all is answered at once
         inputs = examples.inputs
         user, mask = self.users(inputs["user"]), inputs["history"] >= 0
@@ -45,7 +45,9 @@ class Recommending(Network):
         if self.look is not None:
             read = self._read(examples, without)
             said = user + read.context
-            looks = {"item": read.weights.unsqueeze(1), "component": read.within[0].weights}
+            looks = {"item": read.weights.unsqueeze(1)}
+            if self.history == "acf":
+                looks["component"] = read.within[0].weights
         elif self.history == "mean":
             shares = mask / mask.sum(1, keepdim=True).clamp(min=1)
             said = user + (shares.unsqueeze(-1) * self.chosen(inputs["history"].clamp(min=0))).sum(1)
@@ -56,16 +58,20 @@ class Recommending(Network):
         assert self.look is not None
         inputs = examples.inputs
         mask, past = inputs["history"] >= 0, inputs["history"].clamp(min=0)
-        parts = torch.ones(inputs["components"].shape[:-1], dtype=torch.bool)
+        parts = inputs["components"].any(-1)
         if without and "item" in without:
             mask = mask & ~without["item"][:, 0]
         if without and "component" in without:
             parts = parts & ~without["component"]
+        components = inputs["components"]
+        if self.history == "items":
+            shares = parts / parts.sum(-1, keepdim=True).clamp(min=1)
+            components, parts = (shares.unsqueeze(-1) * components).sum(-2, keepdim=True), parts.any(-1, keepdim=True)
         found: Read = self.look(
             self.users(inputs["user"]),
             self.choices(past),
             self.chosen(past),
-            inputs["components"],
+            components,
             mask=mask,
             component_mask=parts,
         )

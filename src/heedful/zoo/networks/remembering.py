@@ -16,22 +16,25 @@ DEVIATION = 0.3
 class Remembering(Network):
     """Facts are sums of the vectors of their words, one table for each slot, and of how long ago they were.
 
-    At first a word has one vector in all slots and tables, so that a question finds the facts that share a word with
-    it: from vectors without that, every second training stays where it began.
+    At first a name has one vector in all slots and tables, so that a question finds the facts that share a name with
+    it, and what is done or asked has none: a question would else like some kind of fact by chance, and a second hop
+    that began there stays there (of ten trainings two to five did).
 
     The answer is made of what the last hop read, and of nothing else. With the question and earlier hops in it, as
     Sukhbaatar et al. have it, the network learns to read all facts first and to take away the wrong ones: the answers
     are right, and the last look lies everywhere but on the right fact.
 
+    deeds: how many words, the first ones, are no names.
     hops: of the memory; 0 is a GRU over the facts instead, whose last state meets the question.
     aged: whether facts say how long ago they were.
     """
 
     slots: Int[Tensor, " slots"]
 
-    def __init__(self, words: int, facts: int, size: int, *, hops: int, aged: bool = True) -> None:
+    def __init__(self, words: int, facts: int, size: int, *, deeds: int, hops: int, aged: bool = True) -> None:
         super().__init__()
-        first = DEVIATION * torch.randn(words, size).repeat(SLOTS, 1)
+        names = DEVIATION * torch.randn(words - deeds, size)
+        first = torch.cat([torch.zeros(deeds, size), names]).repeat(SLOTS, 1)
         self.found, self.read, self.asked = (
             nn.Embedding.from_pretrained(first.clone(), freeze=False) for _ in range(3)
         )

@@ -23,6 +23,7 @@ class Translating(Network):
     look: the attention, called with query and keys; None is a decoder that has its first state and nothing else.
     when: whether the state of the step before asks (Bahdanau et al. 2014), or that of the step (Luong et al. 2015).
     encoded: whether keys are made by a network in both directions; otherwise they are the symbols' own vectors.
+    written: how many symbols a target is made of; None where they are those of the source.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Translating(Network):
         self.when = when
         given = embedding + (0 if look is None else self.key_size)
         self.begin = nn.Parameter(torch.zeros(embedding))
-        self.wrote = self.embed if written is None else nn.Embedding(written, embedding)
+        self.wrote = None if written is None else nn.Embedding(written, embedding)
         self.cell = nn.GRUCell(given, hidden)
         self.mix = nn.Linear(hidden + (0 if look is None else self.key_size), hidden)
         self.say = nn.Linear(hidden, symbols if written is None else written)
@@ -77,7 +78,7 @@ class Translating(Network):
                 looks.append(weights)
             said.append(logits)
             wrote = examples.targets[:, step].clamp(min=0) if forced else logits.argmax(-1)
-            given = self.wrote(wrote)
+            given = (self.wrote or self.embed)(wrote)
         return Outcome(logits=torch.stack(said, 1), weights={"": torch.stack(looks, 1)} if looks else {})
 
     def _read(

@@ -3,6 +3,7 @@
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from heedful.zoo.networks.rating import Rating, squared
 from heedful.zoo.networks.recurrent import mask_of
@@ -48,6 +49,19 @@ def draw(_split: str, count: int, generator: torch.Generator) -> Examples:
     )
 
 
+PENALTY = 0.1
+"""Of the mean openness of the gates: filters can learn by themselves which words to leave aside."""
+
+
+def squared_and_open(outcome: Outcome, examples: Examples) -> Tensor:
+    """The squared error, and how far open the gates are on average, where there are gates."""
+    error = squared(outcome, examples)
+    if not outcome.weights:
+        return error
+    means = [weights.sum() / (examples.inputs[look] > 0).sum() for look, weights in outcome.weights.items()]
+    return error + PENALTY * torch.stack(means).mean()
+
+
 def judge(outcome: Outcome, examples: Examples) -> Figures:
     """right: the nearest whole number is the rating; found: of the planted words, how many are among as many words with
     the largest gates."""
@@ -83,7 +97,8 @@ ASPECTS_TASK = Task(
     name="aspects",
     title="A rating from what is wanted and what is praised",
     words="A user's document names two of six aspects among neutral words, an item's praises or blames four. The "
-    "rating is the sum of what is said of the two. The right words are those that were planted.",
+    "rating is the sum of what is said of the two. The right words are those that were planted. Gates pay for being "
+    "open; without that filters leave neutral words aside by themselves, and gates stay half open.",
     draw=draw,
     entrants=(
         Entrant(
@@ -94,13 +109,13 @@ ASPECTS_TASK = Task(
         ),
         Entrant(
             name="open gates",
-            make=partial(Rating, WORDS, 24, 24, reach=LONGEST, open_gates=True),
+            make=partial(Rating, WORDS, 24, 40, reach=LONGEST, open_gates=True),
             role="baseline",
-            words="the same convolutions of the words themselves",
+            words="the same convolutions of the words themselves, which can do without gates here",
         ),
     ),
     show=show,
-    loss=squared,
+    loss=squared_and_open,
     judge=judge,
     steps=2000,
     quick_steps=800,

@@ -150,7 +150,16 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     said = [
         names[step] if word == UNKNOWN else KNOWN[word] for step, word in enumerate(answers[:STEPS][asked].tolist())
     ]
-    return Words(rows={"word": said}, columns={"word": source})
+    looks = {"word": (0, said, source)}
+    spelt = [step for step, word in enumerate(answers[:STEPS][asked].tolist()) if word == UNKNOWN]
+    if spelt and "word" in outcome.weights:
+        place = int(outcome.weights["word"][number, spelt[0]].argmax())
+        looks["letter"] = (spelt[0] * WRITTEN, [*names[spelt[0]], "∎"][:WRITTEN], ["^", *source[place], "∎"])
+    return Words(
+        rows={look: rows for look, (_, rows, _) in looks.items()},
+        columns={look: columns for look, (_, _, columns) in looks.items()},
+        first={look: first for look, (first, _, _) in looks.items()},
+    )
 
 
 BUILD = partial(Correcting, len(KNOWN), len(LETTERS), 24, written=WRITTEN)

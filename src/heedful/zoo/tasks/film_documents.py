@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.zoo.data import frequent, rows_of, words_of
+from heedful.zoo.data import frequent, rows_for, rows_of, words_of
 from heedful.zoo.networks.rating import Rating, squared
 from heedful.zoo.task import Entrant, Examples, Figures, Outcome, Task, Words
 
@@ -30,7 +30,8 @@ class Documents:
 def documents() -> Documents:
     """What is known of people and films from the ratings to learn from. A person's document is occupation and age, and
     the genres of films, with + where they were liked and − where not; a film's is its title, its genres, and the
-    occupations of people who did and did not like it. The last of each kind come first; later ones are left out."""
+    occupations of people who did and did not like it. What is beyond sixty words is left out. A rating to learn from
+    is itself among the words of its person and its film, one of the test is not."""
     people = {int(row["user"]): row for row in rows_of(USERS)}
     films = {int(row["item"]): row for row in rows_of(ITEMS)}
     told: dict[str, dict[int, list[str]]] = {
@@ -67,7 +68,7 @@ def documents() -> Documents:
 
 def draw(split: str, count: int, generator: torch.Generator) -> Examples:
     known = documents()
-    rows = torch.randint(len(known.stars[split]), (count,), generator=generator)
+    rows = rows_for(split, len(known.stars[split]), count, generator)
     user, item = known.pairs[split][rows].unbind(1)
     return Examples(
         inputs={"user": known.user[user], "item": known.item[item]}, targets=known.stars[split][rows].unsqueeze(1)
@@ -88,7 +89,7 @@ def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     return Words(rows={look: [look] for look in columns}, columns=columns, title=f"{said:.1f} stars, truly {truly:.0f}")
 
 
-BUILD = partial(Rating, VOCABULARY, 24, 16, reach=LENGTH)
+BUILD = partial(Rating, VOCABULARY, 24, reach=LENGTH)
 
 FILM_DOCUMENTS = Task(
     name="film-documents",
@@ -97,10 +98,10 @@ FILM_DOCUMENTS = Task(
     "film's (title, genres, who liked it and who not).",
     draw=draw,
     entrants=(
-        Entrant(name="d-attn", make=BUILD, member="d-attn"),
+        Entrant(name="d-attn", make=partial(BUILD, 16), member="d-attn"),
         Entrant(
             name="open gates",
-            make=partial(BUILD, open_gates=True),
+            make=partial(BUILD, 48, open_gates=True),
             role="baseline",
             words="the same convolutions of the words themselves",
         ),
@@ -114,5 +115,6 @@ FILM_DOCUMENTS = Task(
     rate=2e-3,
     size=2000,
     seeds=1,
+    real=True,
     files=(RATINGS, ITEMS, USERS),
 )

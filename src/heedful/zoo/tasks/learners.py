@@ -125,8 +125,14 @@ def judge(outcome: Outcome, examples: Examples) -> Figures:
         "misspelt": share(right[:, :STEPS] & whole, examples.inputs["changed"]),
         "unknown": share(right[:, :STEPS] & whole, words == UNKNOWN),
         **pointed(outcome.weights, examples.sources),
-        **({"bleu": bleu(said(outcome), examples)} if "references" in examples.inputs else {}),
+        **(_of_learners(outcome, examples) if "references" in examples.inputs else {}),
     }
+
+
+def _of_learners(outcome: Outcome, examples: Examples) -> Figures:
+    """BLEU of what is written, and of the sentences left as they are."""
+    texts = [learned_sentences()[0][number] for number in examples.inputs["references"].tolist()]
+    return {"bleu": bleu(said(outcome), examples), "bleu untouched": bleu(texts, examples)}
 
 
 @cache
@@ -192,5 +198,6 @@ LEARNERS = Task(
     tests=("test", "jfleg"),
     size=250,
     seeds=1,
+    real=True,
     files=(SENTENCES, MISSPELLINGS, JFLEG),
 )

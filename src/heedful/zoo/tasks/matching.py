@@ -38,17 +38,18 @@ def draw(_split: str, count: int, generator: torch.Generator) -> Examples:
 def draw_two(_split: str, count: int, generator: torch.Generator) -> Examples:
     (first, other), (second, another) = pairs(count, generator), pairs(count, generator)
     payload = torch.randint(PAYLOADS, (count, PLACES), generator=generator)
+    either = marks(other, PLACES) | marks(another, PLACES)
     return Examples(
-        inputs={"symbols": torch.stack([first, second, payload], -1)},
+        inputs={"symbols": torch.stack([first, second, payload], -1), "others": torch.stack([other, another], 1)},
         targets=torch.cat([payload.gather(1, other), payload.gather(1, another)], 1),
-        sources={"head 1": marks(other, PLACES), "head 2": marks(another, PLACES)},
+        sources={"head 1": either, "head 2": either},
     )
 
 
 def judge_two(outcome: Outcome, examples: Examples) -> Figures:
     """Heads may share the two questions either way: the better of the two counts."""
     figures = {name: value for name, value in judge(outcome, examples).items() if not name.startswith("pointed")}
-    first, second = examples.sources["head 1"], examples.sources["head 2"]
+    first, second = (marks(places, PLACES) for places in examples.inputs["others"].unbind(1))
     if "head 2" not in outcome.weights:
         return figures
     ways = [pointed(outcome.weights, {"head 1": a, "head 2": b}) for a, b in ((first, second), (second, first))]
@@ -121,7 +122,7 @@ TWO_MATCHES = Task(
     title="Two others at once",
     words=f"{PLACES} tokens of a capital, a small letter and a digit; both letters stand twice, at other places. Each "
     "token is to say two digits: that of the other one with its capital, and that of the other one with its small "
-    "letter.",
+    "letter. Both are right places of both heads, which may share them either way; *pointed* is by the better way.",
     draw=draw_two,
     entrants=(
         Entrant(

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.zoo.data import rows_of
+from heedful.zoo.data import rows_for, rows_of
 from heedful.zoo.networks.recommending import Recommending
 from heedful.zoo.task import Entrant, Examples, Figures, Outcome, Task, Words
 
@@ -17,7 +17,8 @@ LIKED, FEWEST = 4, 10
 HISTORY, PARTS = 20, 4
 OTHERS = {"train": 9, "dev": 99, "test": 99}
 """Films that are offered beside the right one."""
-SIZE = 32
+SIZE, WITHOUT = 32, 52
+"""Of vectors with and without a history, so that as many numbers are learned."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,8 @@ def draw(split: str, count: int, generator: torch.Generator) -> Examples:
     """The last film that a person liked is for the test, the one before for dev, and any earlier one is learned, with
     the twenty before it; the others that are offered are films that the person did not like or see."""
     known = films()
-    people = torch.randint(len(known.liked), (count,), generator=generator).tolist()
+    people = rows_for(split, len(known.liked), count, generator).tolist()
+    count = len(people)
     chance = torch.rand(count, generator=generator).tolist()
     history = torch.full((count, HISTORY), -1)
     offered = torch.randint(len(known.titles), (count, 1 + OTHERS[split]), generator=generator)
@@ -125,7 +127,7 @@ MOVIES = Task(
         ),
         Entrant(
             name="no history",
-            make=partial(build, SIZE, "none"),
+            make=partial(build, WITHOUT, "none"),
             role="baseline",
             words="matrix factorisation: person and film alone",
         ),
@@ -139,5 +141,6 @@ MOVIES = Task(
     rate=3e-3,
     size=943,
     seeds=1,
+    real=True,
     files=(RATINGS, ITEMS),
 )

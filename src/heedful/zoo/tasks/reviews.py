@@ -6,7 +6,7 @@ from functools import cache, partial
 import torch
 from torch import Tensor
 
-from heedful.zoo.data import frequent, rows_of, split_of, words_of
+from heedful.zoo.data import frequent, rows_for, rows_of, split_of, words_of
 from heedful.zoo.networks.documents import Documents
 from heedful.zoo.task import Entrant, Examples, Outcome, Task, Words
 
@@ -45,7 +45,7 @@ def reviews() -> tuple[list[str], dict[str, Tensor], dict[str, Tensor]]:
 
 def draw(split: str, count: int, generator: torch.Generator) -> Examples:
     _, texts, stars = reviews()
-    rows = torch.randint(len(stars[split]), (count,), generator=generator)
+    rows = rows_for(split, len(stars[split]), count, generator)
     return Examples(inputs={"words": texts[split][rows]}, targets=stars[split][rows].unsqueeze(1))
 
 
@@ -88,5 +88,6 @@ REVIEWS = Task(
     rate=2e-3,
     size=460,
     seeds=1,
+    real=True,
     files=(FILE,),
 )

@@ -16,11 +16,12 @@ PEOPLE = ("Ada", "Ben", "Cleo", "Dan", "Eve")
 PLACES = ("attic", "barn", "cellar", "garden", "hall")
 BOXES = ("bag", "basket", "crate", "jar", "sack")
 THINGS = ("apple", "book", "coin", "doll", "egg")
-WORDS = ("went to", "took the", "is in the", "where is", "who took the", "what holds the",
+WORDS = ("went to the", "took the", "is in the", "where is", "who took the", "what holds the",
          *PEOPLE, *PLACES, *BOXES, *THINGS)  # fmt: skip
 WENT, TOOK, IN, WHERE, WHO, WHAT = range(6)
 KIND = len(PEOPLE)
-PERSON, PLACE, BOX, THING = (6 + KIND * kind for kind in range(4))
+DEEDS = WHAT + 1
+PERSON, PLACE, BOX, THING = (DEEDS + KIND * kind for kind in range(4))
 MOVES = 8
 """Facts about who went where; each person goes somewhere, some more than once."""
 SIZE, WITHOUT = 40, 30
@@ -140,15 +141,20 @@ def questions(story: Story, most: int, generator: torch.Generator) -> list[Quest
 
 def show(examples: Examples, outcome: Outcome, number: int) -> Words:
     facts = [" ".join(WORDS[word] for word in fact) for fact in examples.inputs["facts"][number].tolist()]
-    question = " ".join(WORDS[word] for word in examples.inputs["question"][number].tolist()) + "?"
-    said = WORDS[int(outcome.answers[number, 0])]
+    kind, what = examples.inputs["question"][number].tolist()
+    asked = f"{WORDS[kind].capitalize()} {'the ' if kind == WHERE and what >= PLACE else ''}{WORDS[what]}?"
+    said, true = (WORDS[int(word)] for word in (outcome.answers[number, 0], examples.targets[number, 0]))
     looks = [*outcome.weights]
-    return Words(rows={look: [look] for look in looks}, columns=dict.fromkeys(looks, facts), title=f"{question} {said}")
+    return Words(
+        rows={look: [look] for look in looks},
+        columns=dict.fromkeys(looks, facts),
+        title=f"{asked} {said.capitalize()}{'' if said == true else f', truly {true}'}.",
+    )
 
 
 def entrants(most: int, bars: Bars, short: Bars) -> tuple[Entrant, ...]:
     facts = MOVES + KIND * min(2, most) if most == 3 else MOVES + KIND
-    build: Any = partial(Remembering, len(WORDS), facts)
+    build: Any = partial(Remembering, len(WORDS), facts, deeds=DEEDS)
     control = (
         Entrant(
             name="no ages",
@@ -196,11 +202,16 @@ def task(most: int, title: str, words: str, *, bars: Bars, short: Bars, steps: i
     )
 
 
+BEGIN = (
+    "Names begin with one vector in questions and facts, so the first hop finds its fact before anything is learned; "
+    "what is learned is where to look next."
+)
+
 ONE_FACT = task(
     1,
     "Questions that one fact answers",
     "“Where is Ada?” after a story of thirteen facts in which people go about and take boxes. The right place is the "
-    "last fact about Ada's going, or the one about the taking.",
+    "last fact about Ada's going, or the one about the taking. Half of the questions need no order.",
     bars={"right": (0.95, 1.0), "pointed hop 1": (0.9, 1.0)},
     short={"right": (0.0, 0.9)},
     steps=600,
@@ -210,8 +221,8 @@ TWO_FACTS = task(
     2,
     "Questions that two facts answer",
     "“Where is the bag?”: first who took it, then where that person went last. Easier questions are asked too in "
-    "training, alone this one is hardly learned; tests ask this one.",
-    bars={"right": (0.9, 1.0), "pointed hop 1": (0.9, 1.0), "pointed hop 2": (0.9, 1.0)},
+    f"training; tests ask this one. {BEGIN}",
+    bars={"right": (0.9, 1.0), "pointed hop 2": (0.9, 1.0)},
     short={"right": (0.0, 0.7)},
     steps=1500,
     quick=1000,
@@ -219,9 +230,9 @@ TWO_FACTS = task(
 THREE_FACTS = task(
     3,
     "Questions that three facts answer",
-    "“Where is the coin?”: first what holds it, then who took that, then where that person went last.",
-    bars={},
-    short={},
+    f"“Where is the coin?”: first what holds it, then who took that, then where that person went last. {BEGIN}",
+    bars={"right": (0.9, 1.0), "pointed hop 2": (0.9, 1.0), "pointed hop 3": (0.9, 1.0)},
+    short={"right": (0.0, 0.7)},
     steps=3000,
     quick=1500,
 )

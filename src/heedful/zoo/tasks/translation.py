@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import load_extra
-from heedful.zoo.data import frequent, rows_of, short, split_of
+from heedful.zoo.data import frequent, rows_for, rows_of, short, split_of
 from heedful.zoo.members import MEMBERS
 from heedful.zoo.networks.translating import PAD, Translating, When
 from heedful.zoo.task import Entrant, Examples, Figures, Outcome, Task, Words, judge
@@ -62,7 +62,7 @@ def pairs() -> Pairs:
 
 def draw(split: str, count: int, generator: torch.Generator) -> Examples:
     source, target = pairs().source[split], pairs().target[split]
-    rows = torch.randint(len(source), (count,), generator=generator)
+    rows = rows_for(split, len(source), count, generator)
     return Examples(inputs={"source": source[rows]}, targets=target[rows])
 
 
@@ -126,5 +126,6 @@ TRANSLATION = Task(
     quick_steps=300,
     rate=1e-3,
     seeds=1,
+    real=True,
     files=(FILE,),
 )
