@@ -8,20 +8,20 @@ A writer that was killed goes on with the shards that are missing. Random number
 trace: a shard knows its place in it (`Trace.part`), so that any shards give the numbers of the whole.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Int
+from pydantic import BaseModel, Field
 from torch import Tensor
 
-from heedful.errors import StoreError, TraceError
+from heedful.errors import StoreError, TraceError, border
 from heedful.files import make_folder, read_json, write_json
 from heedful.notebook import counted, listed
 from heedful.tensor_files import read_checksum
@@ -35,6 +35,29 @@ SHARD_SIZE = 10_000
 """Instances of a shard, unless another number is asked for."""
 
 _ANEW = "Trace the texts again into another folder, or remove this one."
+
+
+class ShardFacts(BaseModel, frozen=True):
+    """What is known of a shard without reading it."""
+
+    file: str
+    instances: int
+    units: int
+    lengths: tuple[int, ...]
+    """How many units each instance has."""
+    largest: float
+    """The largest |z|."""
+    checksum: str | None
+
+
+class Manifest(BaseModel, frozen=True):
+    """What makes a folder of shards a trace."""
+
+    format: int
+    labelled: bool
+    class_names: tuple[str, ...]
+    bias: tuple[float, ...]
+    shards: tuple[ShardFacts, ...] = Field(min_length=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +102,24 @@ class Plan:
             first = first or trace
             if len(trace) != stop - start:
                 raise TraceError(f"'{path}' has {len(trace):,} instances; {stop - start:,} were expected. {_ANEW}")
-            held = {"instances": len(trace), "units": int(trace.offsets[-1]), "lengths": trace.lengths.tolist()}
-            largest = float(trace.polarity_scores.abs().max())
-            shards.append({"file": path.name, **held, "largest": largest, "checksum": read_checksum(path, TraceError)})
+            facts = ShardFacts(
+                file=path.name,
+                instances=len(trace),
+                units=int(trace.offsets[-1]),
+                lengths=tuple(trace.lengths.tolist()),
+                largest=float(trace.polarity_scores.abs().max()),
+                checksum=read_checksum(path, TraceError),
+            )
+            shards.append(facts)
         assert first is not None
-        known = {"labelled": first.labels is not None, "class_names": first.class_names, "bias": first.bias.tolist()}
-        write_json(folder / MANIFEST, {"format": FORMAT, **known, "shards": shards})
+        manifest = Manifest(
+            format=FORMAT,
+            labelled=first.labels is not None,
+            class_names=first.class_names,
+            bias=tuple(first.bias.tolist()),
+            shards=tuple(shards),
+        )
+        write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
         return TraceFolder(folder)
 
 
@@ -113,44 +148,39 @@ class TraceFolder:
         if not (self.path / MANIFEST).is_file():
             begun = ": it was begun and not finished. Trace the same texts into it again" if self._begun else ""
             raise TraceError(f"'{self.path}' is not a trace in shards{begun}.")
-        found = self.manifest.get("format")
-        if not isinstance(found, int) or found > FORMAT:
-            raise TraceError(f"'{self.path / MANIFEST}' has the format {found}; this version reads {FORMAT}.")
+        if self.manifest.format > FORMAT:
+            raise TraceError(
+                f"'{self.path / MANIFEST}' has the format {self.manifest.format}; this version reads {FORMAT}. Update "
+                "heedful."
+            )
 
     @property
     def _begun(self) -> bool:
         return (self.path / PLAN).is_file()
 
     @cached_property
-    def manifest(self) -> Mapping[str, Any]:
-        content = read_json(self.path / MANIFEST)
-        if not isinstance(content, dict) or not isinstance(content.get("shards"), list):
-            raise TraceError(f"'{self.path / MANIFEST}' does not say which shards there are. {_ANEW}")
-        return content
+    def manifest(self) -> Manifest:
+        with border(f"'{self.path / MANIFEST}'", TraceError, _ANEW):
+            return Manifest.model_validate(read_json(self.path / MANIFEST))
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        return tuple(self.manifest["class_names"])
-
-    @property
-    def _shards(self) -> Sequence[Mapping[str, Any]]:
-        shards: Sequence[Mapping[str, Any]] = self.manifest["shards"]
-        return shards
+        return self.manifest.class_names
 
     @cached_property
     def lengths(self) -> Int[Tensor, " instances"]:
         """How many units each instance has."""
-        return torch.cat([torch.tensor(shard["lengths"], dtype=torch.int64) for shard in self._shards])
+        return torch.cat([torch.tensor(shard.lengths, dtype=torch.int64) for shard in self.manifest.shards])
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
         """The first instance of each shard, and the end."""
-        return (0, *np.cumsum([shard["instances"] for shard in self._shards]).tolist())
+        return (0, *np.cumsum([shard.instances for shard in self.manifest.shards]).tolist())
 
     @property
     def count(self) -> int:
         """Of shards."""
-        return len(self._shards)
+        return len(self.manifest.shards)
 
     def __len__(self) -> int:
         return self.bounds[-1]
@@ -161,13 +191,13 @@ class TraceFolder:
 
     def shard(self, number: int, *, units: bool = False) -> Trace:
         """One shard as a trace, which knows its place in the whole; with the words or sentences only if asked for."""
-        held = self._shards[number]
-        path = self.path / held["file"]
-        if not path.is_file() or read_checksum(path, StoreError) != held["checksum"]:
+        held = self.manifest.shards[number]
+        path = self.path / Path(held.file).name
+        if not path.is_file() or read_checksum(path, StoreError) != held.checksum:
             state = "another" if path.is_file() else "gone"
             raise StoreError(f"'{path}' is not what was written: the file is {state}. {_ANEW}")
         trace = Trace.from_arrays(**read_fields(path, units=units))  # what is damaged is refused
-        largest = max(float(shard["largest"]) for shard in self._shards)
+        largest = max(shard.largest for shard in self.manifest.shards)
         return replace(trace, part=Part(first=self.bounds[number], lengths=self.lengths, largest=largest))
 
     def shards(self, *, units: bool = False) -> Iterator[Trace]:

@@ -154,4 +154,7 @@ def test_another_trace_does_not_go_into_the_same_folder(small: Trace, tmp_path: 
         save_shards(small, tmp_path / "third", 0)
     with pytest.raises(TraceError, match="is not a trace in shards"):
         heedful.TraceFolder(tmp_path / "other")
+    (tmp_path / "t" / MANIFEST).write_text('{"format": 1}')
+    with pytest.raises(TraceError, match=r"trace\.json' cannot be read: .* Trace the texts again"):
+        heedful.TraceFolder(tmp_path / "t")
     assert even_bounds(5, 2) == (0, 2, 4, 5)

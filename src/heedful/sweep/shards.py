@@ -69,7 +69,7 @@ def erase_shards(
     """The tables `flips`, `single`, `minimum` and `instances` of a trace in shards (`erased_tables`). Those of each
     shard are kept in the folder, so that nothing is done twice."""
     asked = {"folder": str(folder.path.absolute()), "seed": seed, "rankings": list(rankings)}
-    key = digest_of([RESULTS_VERSION, seed, list(rankings), folder.manifest["shards"]])[:12]
+    key = digest_of([RESULTS_VERSION, seed, list(rankings), [shard.checksum for shard in folder.manifest.shards]])[:12]
     place = folder.path / f"erased-{key}"
     make_folder(place)
     missing = [number for number in range(folder.count) if not all(path.is_file() for path in _tables(place, number))]

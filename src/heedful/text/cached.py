@@ -229,8 +229,7 @@ def stream_corpus(
 
 def _training_texts(place: Path, table: Table, column: str, division: Division) -> Iterator[list[str]]:
     """Every text into the file of its split; those of training are also given."""
-    row_count = 1 + max((int(rows[-1]) for rows in division.rows.values() if len(rows)), default=-1)
-    split_of = np.full(row_count, len(SPLITS), dtype=np.int8)
+    split_of = np.full(division.count, len(SPLITS), dtype=np.int8)
     for number, split in enumerate(SPLITS):
         split_of[division.rows[split]] = number
     start = 0
@@ -268,10 +267,12 @@ def _encode_split(
                 file.write(getattr(tokens, part).numpy().data)
     spool.unlink()
     every = torch.cat(lengths)
+    if len(every) != len(division.rows[split]):
+        raise DataError("The file changed while it was read. Read it again when nobody writes to it.")
     labels, offsets = torch.from_numpy(division.labels[split])[every > 0], offsets_of(every[every > 0])
     units = int(offsets[-1])
     numbers = RawTensor(path=raw["numbers"], dtype=torch.int64, shape=(units,))
-    digest.update(labels.numpy().tobytes())
+    digest.update(labels.numpy().data)
     for piece in numbers.pieces():
         digest.update(piece)
     arrays = {

@@ -212,6 +212,8 @@ def _classes(labels: Coded, kept: Rows, column: str) -> list[str]:
 class Division:
     """Which rows of a table are in which split, in their order, and their classes."""
 
+    count: int
+    """Of all rows of the table."""
     rows: Mapping[str, Numbers]
     labels: Mapping[str, Numbers]
     class_names: Sequence[str]
@@ -258,6 +260,7 @@ def divide(labelling: Labelling, *, seed: int) -> Division:
     ]
     places = {split: np.flatnonzero(assigned == split) for split in SPLITS}
     return Division(
+        count=labelling.count,
         rows={split: labelling.rows[own] for split, own in places.items()},
         labels={split: labels[own] for split, own in places.items()},
         class_names=labelling.class_names,
