@@ -40,7 +40,10 @@ def in_shards(folder: TraceFolder | Trace, analysis: Analysis) -> pd.DataFrame:
 
 def of_shard(shard: Trace, analysis: Analysis) -> pd.DataFrame:
     """The table of one shard, its instances counted as those of the whole."""
-    table = analysis(shard)
+    return _numbered(shard, analysis(shard))
+
+
+def _numbered(shard: Trace, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(instance=table["instance"] + (shard.part.first if shard.part else 0))
 
 
@@ -59,7 +62,7 @@ def measured(
 ) -> dict[str, pd.DataFrame]:
     """The tables of `measure` for one shard."""
     found = measure(shard, seed=seed, orders=orders, rankings=rankings)
-    return {name: of_shard(shard, lambda _, table=table: table) for name, table in found.items()}
+    return {name: _numbered(shard, table) for name, table in found.items()}
 
 
 def erased_tables(shard: Trace, *, seed: int, rankings: Sequence[str]) -> dict[str, pd.DataFrame]:

@@ -156,7 +156,7 @@ class SplitColumn:
     def read_checked(self, held: Coded, rows: NDArray[np.bool_]) -> Objects:
         """What each of these rows is; an unknown split, and none for training, are refused with the ways out."""
         meant = self.read(held)
-        strange, trained = rows & np.equal(meant, None), bool((rows & (meant == "train")).any())
+        strange, trained = rows & pd.isna(meant), bool((rows & (meant == "train")).any())
         if strange.any():
             names = held.distinct(strange)
             raise DataError(
