@@ -4,9 +4,10 @@ The public names are loaded when they are first used, so that importing heedful 
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from heedful.version import __version__
+
+TYPE_CHECKING = False  # as typing has it, which takes most of the time that passes before Ctrl+C is heeded
 
 if TYPE_CHECKING:
     from heedful.adapters import subject
@@ -68,7 +69,7 @@ __all__ += ["permutation_test", "save_model", "save_shards", "single_erasure", "
 __all__ += ["verify_flip"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'heedful' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOMES[name]), name)

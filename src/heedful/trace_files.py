@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.errors import TraceError, border, reason
-from heedful.files import digest_of, replacing
+from heedful.files import digest_of, is_file, replacing
 from heedful.tensor_files import CHECKSUM, load_tensors, save_tensors
 from heedful.text.tables import writable
 
@@ -37,7 +37,7 @@ _TEXTS = ("units", "class_names")
 def read_fields(path: Path, *, units: bool = True) -> Fields:
     """What a trace file holds, by the names of `Trace.from_arrays`; without `units` not what its units are called."""
     reader = _by_suffix(path, {".safetensors": _read_safetensors, ".parquet": _read_parquet})
-    if not path.is_file():
+    if not is_file(path):
         raise TraceError(f"There is no trace file '{path}'.")
     fields = reader(path, units)
     if all(name in fields for name in _LABELS):

@@ -27,6 +27,7 @@ from heedful.cli.options import (
     show_page,
     with_settings,
 )
+from heedful.files import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,9 @@ def faithfulness(
     how: How = None,
     explanations: Annotated[
         list[Path] | None,
-        typer.Option("--explanations", help="A file of explanations: Parquet, JSON lines (also ERASER's), JSON."),
+        typer.Option(
+            "--explanations", metavar="FILE", help="A file of explanations: Parquet, JSON lines (also ERASER's), JSON."
+        ),
     ] = None,
     watch: Annotated[
         bool,
@@ -107,7 +110,7 @@ def _measured(settings: "RunSettings", model: str, store: Path, wanted: "Wanted"
     from heedful.studies.rationales import read_marked, texts_by_id
 
     place, data = Path(model), settings.data
-    if (place.is_file() and place.suffix in TRACES) or is_trace_folder(place):
+    if (is_file(place) and place.suffix in TRACES) or is_trace_folder(place):
         if data.source != type(data)().source:
             raise typer.BadParameter("a trace has its own texts: leave DATA away")
         return study.measure_trace(read_trace(place), wanted, watch=told, name=place.name)

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from heedful.errors import DataError, StoreError
-from heedful.files import explained, read_json, write_json
+from heedful.files import explained, hash_once, is_file, read_json, write_json
 from heedful.tensor_files import RawTensor, load_tensors, save_tensors
 from heedful.text.corpus import SPLITS, Corpus, Split, check_classes, check_documents, fingerprint_start, left_out
 from heedful.text.ragged import lengths_of, offsets_of
@@ -37,6 +37,7 @@ versions do not see each other's."""
 
 FACTS, ARRAYS, TEXTS, SPOOL = "corpus.json", "arrays.safetensors", "{}.arrow", "{}.spool"
 PARTS = ("numbers", "offsets", "spans")
+_REMOVE = "Remove the folder: the corpus is cached again when it is needed."
 MOST_BYTES, MOST_TEXTS = 2**22, 4096
 """Of a batch of texts in a file."""
 
@@ -131,8 +132,15 @@ def _text(held: bytes) -> str:
 
 
 def open_corpus(place: Path, *, held: bool = False) -> Corpus:
-    """A corpus in a folder, mapped into memory; or all of it read, so that the folder can go."""
-    facts, (arrays, _) = read_json(place / FACTS), load_tensors(place / ARRAYS, StoreError, "Remove the folder.")
+    """A corpus in a folder, mapped into memory; or all of it read, so that the folder can go.
+
+    It is refused where a file of it does not hold what was written to it.
+    """
+    arrays, checksums = load_tensors(place / ARRAYS, StoreError, _REMOVE)
+    for name, known in checksums.items():
+        if not is_file(place / name) or hash_once(place / name) != known:
+            raise StoreError(f"'{place / name}' is damaged: it does not hold what was written to it. {_REMOVE}")
+    facts = read_json(place / FACTS)
     if held:
         arrays = {name: array.clone() for name, array in arrays.items()}
     texts = {name: MappedTexts(place / TEXTS.format(name)) for name in SPLITS}
@@ -167,9 +175,9 @@ def write_corpus(corpus: Corpus, key: str, place: Path) -> None:
             arrays |= {f"{name}.{part}": getattr(split.tokens, part).contiguous() for part in PARTS}
             with TextsWriter(place / TEXTS.format(name)) as writer:
                 writer.write(split.texts)
-        save_tensors(place / ARRAYS, arrays)
         about = {name: getattr(corpus, name) for name in ("name", "class_names", "planted", "notices")}
         _write_facts(place, about, corpus.vocabulary, corpus.tokenizer, facts_of(corpus, key))
+        save_tensors(place / ARRAYS, arrays, _checksums(place))
 
 
 def facts_of(corpus: Corpus, key: str) -> CorpusFacts:
@@ -187,6 +195,11 @@ def _write_facts(
 ) -> None:
     known = {"format": FORMAT, "tokens": vocabulary.tokens, "tokenizer": asdict(tokenizer)}
     write_json(place / FACTS, {**known, **about, **facts.model_dump()})
+
+
+def _checksums(place: Path) -> dict[str, str]:
+    """Of the files beside the arrays, which are written last and hold them."""
+    return {name: hash_once(place / name) for name in (FACTS, *map(TEXTS.format, SPLITS))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,13 +231,13 @@ def stream_corpus(
     labels = arrays["train.labels"]
     assert isinstance(labels, Tensor)
     check_classes(name, labels, division.class_names)
+    about = {"name": name, "class_names": division.class_names, "planted": None, "notices": said}
+    _write_facts(place, about, vocabulary, cut, _facts(key, digest.hexdigest(), units, vocabulary))
     with explained(place):
-        save_tensors(place / ARRAYS, arrays)
+        save_tensors(place / ARRAYS, arrays, _checksums(place))
         for array in arrays.values():
             if isinstance(array, RawTensor):
                 array.path.unlink()
-    about = {"name": name, "class_names": division.class_names, "planted": None, "notices": said}
-    _write_facts(place, about, vocabulary, cut, _facts(key, digest.hexdigest(), units, vocabulary))
 
 
 def _training_texts(place: Path, table: Table, column: str, division: Division) -> Iterator[list[str]]:

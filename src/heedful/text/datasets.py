@@ -16,7 +16,7 @@ import pandas as pd
 
 from heedful.config import DataSettings
 from heedful.errors import DataError, UnknownName
-from heedful.files import digest_of, exists, explained, file_hash, read_json
+from heedful.files import digest_of, exists, explained, file_hash, is_file, read_json
 from heedful.store import CORPUS, Store
 from heedful.text.cached import FACTS, FORMAT, CorpusFacts, facts_of, open_corpus, stream_corpus, write_corpus
 from heedful.text.columns import SplitValues
@@ -229,7 +229,7 @@ def corpus_key(data: DataSettings) -> str:
     paths = [data_folder() / name for name in known.files] if known else [Path(data.source)]
     content = {
         "data": data.model_dump(mode="json"),
-        "bytes": [file_hash(path, "sha256") for path in paths if path.is_file()],  # `load_corpus` complains of others
+        "bytes": [file_hash(path, "sha256") for path in paths if is_file(path)],  # `load_corpus` complains of others
         "version": [FORMAT, RESULTS_VERSION, __version__],
     }
     return digest_of(content)[:24]

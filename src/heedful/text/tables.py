@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from heedful.errors import DataError, border
 from heedful.files import is_file, is_folder, replacing
+from heedful.limits import GROWTH
 
 KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 FORMATS = (*KINDS, ".parquet", *(f"{kind}.gz" for kind in KINDS))
@@ -43,8 +44,8 @@ NOT_TEXT = {
 }
 """How files begin that are something else than their name says, whatever the encoding, and what to do."""
 
-LEAST_LIMIT, MOST_GROWTH = 2**26, 100
-"""A gzip file may unpack to so many bytes, or to so many times its own."""
+LEAST_LIMIT = 2**26
+"""A gzip file may unpack to so many bytes, or to more if its own are many (`limits.GROWTH`)."""
 
 LINES = "Each line must be one object."
 BATCH = 10_000  # rows that are written at once
@@ -182,7 +183,7 @@ class Text(io.TextIOBase):
 
     def __init__(self, file: io.BufferedIOBase, path: Path, encoding: str) -> None:
         self._file, self._path, self._encoding = file, path, encoding
-        self._most = max(LEAST_LIMIT, MOST_GROWTH * path.stat().st_size)
+        self._most = max(LEAST_LIMIT, GROWTH.most * path.stat().st_size)
         self._passed, self._waiting, self._ended = 0, "", False
         start = self._bytes()
         if what := next((what for begin, what in NOT_TEXT.items() if start.startswith(begin)), None):
@@ -253,8 +254,8 @@ class Text(io.TextIOBase):
         self._passed += len(data)
         if self._packed and self._passed > self._most:
             raise DataError(
-                f"'{self._path.name}' unpacks to more than {MOST_GROWTH} times its size, as texts never do. If it is "
-                "meant so, unpack it and give the unpacked file."
+                f"'{self._path.name}' unpacks to more than {GROWTH.most} times its size, as texts never do. "
+                f"{GROWTH.remedy}"
             )
 
     @property
