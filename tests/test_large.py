@@ -11,7 +11,7 @@ from benchmarks.large import STAGES, generate, measured, rows, words_of
 def test_reviews_are_as_long_as_they_should_be_and_half_of_them_positive(tmp_path: Path) -> None:
     tokens = generate(tmp_path / "reviews.csv", 3000, words=500)
     table = pd.read_csv(tmp_path / "reviews.csv")
-    assert tokens == table["text"].str.split().str.len().sum()
+    assert tokens == sum(len(text.split()) for text in table["text"])
     assert tokens / 3000 == pytest.approx(73, rel=0.05)
     assert table["label"].value_counts(normalize=True)["positive"] == pytest.approx(0.5, abs=0.04)
     assert table["split"].value_counts(normalize=True)["test"] == pytest.approx(650 / 3000, abs=0.03)

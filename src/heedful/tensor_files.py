@@ -71,7 +71,7 @@ def _join(path: Path, tensors: Mapping[str, Tensor | RawTensor], notes: Mapping[
 def _bytes_of(tensor: Tensor | RawTensor) -> Iterator[bytes]:
     if isinstance(tensor, RawTensor):
         return tensor.pieces()
-    return iter([tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data])
+    return iter([bytes(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)])
 
 
 def _pieces(file: BinaryIO, size: int) -> Iterator[bytes]:

@@ -264,11 +264,16 @@ def _joined(parts: Sequence[Trace]) -> Trace:
     """Traces of one model, end to end."""
     labels = [part.labels for part in parts if part.labels is not None]
     units = [part.units for part in parts if part.units is not None]
-    per_unit = ("attention_scores", "attention_weights", "polarity_scores")
+
+    def joined(name: str) -> Tensor:
+        return torch.cat([getattr(part, name) for part in parts])
+
     return replace(
         parts[0],
         offsets=offsets_of(torch.cat([part.lengths for part in parts])),
-        **{name: torch.cat([getattr(part, name) for part in parts]) for name in per_unit},
+        attention_scores=joined("attention_scores"),
+        attention_weights=joined("attention_weights"),
+        polarity_scores=joined("polarity_scores"),
         labels=torch.cat(labels) if len(labels) == len(parts) else None,
         units=[unit for some in units for unit in some] if len(units) == len(parts) else None,
         part=None,

@@ -103,7 +103,7 @@ def test_labels_and_units_are_kept_and_units_read_only_when_asked_for(small: Tra
 def test_a_killed_writer_leaves_no_manifest_and_is_gone_on_with(
     small: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, written = tmp_path / "t", []
+    place, written = tmp_path / "t", list[str]()
     save = Trace.save
 
     def dying(self: Trace, path: Path) -> None:

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from heedful.errors import DataError
+from heedful.config import DataSettings
+from heedful.errors import DataError, StoreError
 from heedful.text import cached, datasets, tables
 from heedful.text.cached import open_corpus
 from heedful.text.corpus import Corpus
@@ -99,7 +101,7 @@ def test_a_large_corpus_stays_on_disk_and_leaves_no_folder(tmp_path: Path, monke
     pd.DataFrame({"text": [f"word{row} so" for row in range(40)], "label": ["a", "b"] * 20}).to_csv(path, index=False)
     held = load_corpus(path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(datasets.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(datasets, "MOST_HELD", 0)
     mapped = load_corpus(path)
     assert [one.name for one in tmp_path.iterdir()] == ["rows.csv"]
@@ -112,13 +114,13 @@ def test_a_large_corpus_stays_on_disk_and_leaves_no_folder(tmp_path: Path, monke
 def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     pd.DataFrame({"text": [f"word{row} so" for row in range(40)], "label": ["a", "b"] * 20}).to_csv(path, index=False)
-    how = datasets._how(datasets.DataSettings(source=str(path)))
+    how = datasets._how(DataSettings(source=str(path)))
     datasets._write_file(tmp_path / "corpus", path, "utf-8", **how)
     arrays = tmp_path / "corpus" / cached.ARRAYS
     content = bytearray(arrays.read_bytes())
     content[-5] ^= 1
     arrays.write_bytes(content)
-    with pytest.raises(cached.StoreError, match=r"arrays\.safetensors' is damaged"):
+    with pytest.raises(StoreError, match=r"arrays\.safetensors' is damaged"):
         open_corpus(tmp_path / "corpus")
 
 

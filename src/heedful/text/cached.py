@@ -288,7 +288,7 @@ def _encode_split(
     digest.update(labels.numpy().data)
     for piece in numbers.pieces():
         digest.update(piece)
-    arrays = {
+    arrays: dict[str, RawTensor | Tensor] = {
         "labels": labels,
         "offsets": offsets,
         "numbers": numbers,
