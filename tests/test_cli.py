@@ -151,7 +151,8 @@ def test_the_doctor_names_versions_and_the_data_folder(
 def test_the_doctor_and_verify_check_a_whole_store(call: Call, tiny: Path, tmp_path: Path) -> None:
     from heedful.config import DataSettings
     from heedful.store import Store
-    from heedful.text.datasets import TEXTS, cache_corpus
+    from heedful.text.cached import TEXTS
+    from heedful.text.datasets import cache_corpus
 
     place = ("--store", tmp_path / "runs")
     store, corpora = Store(place[1]), tmp_path / "runs" / ".corpora"

@@ -19,6 +19,7 @@ from heedful.cli.report import report
 from heedful.cli.runs import runs_app
 from heedful.cli.serve import serve
 from heedful.cli.sweep import calibrate, reproduce, sweep
+from heedful.cli.traces import trace
 from heedful.cli.zoo import zoo_app
 from heedful.errors import HeedfulError, reason
 from heedful.version import __version__
@@ -32,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 for command in (
-    audit, train, explain, erase, attack, faithfulness, report, serve, reproduce, sweep, calibrate, doctor,
+    audit, train, trace, explain, erase, attack, faithfulness, report, serve, reproduce, sweep, calibrate, doctor,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(data_app, name="data")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.pipeline import Run
     from heedful.report.page import Page
+    from heedful.trace_folders import TraceFolder
+    from heedful.traces import Trace
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
@@ -27,6 +29,9 @@ AllVerdicts = Annotated[
 RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, or the beginning of it.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")]
 On = Annotated[str, typer.Option("--on", help="local, ray, or ray://host:port.")]
+ShardWorkers = Annotated[
+    int, typer.Option("--workers", "-j", min=1, help="Processes of this machine that share the shards; default: 1.")
+]
 TablesOut = Annotated[
     Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX, and pictures.")
 ]
@@ -170,6 +175,19 @@ def names_of(given: str | None) -> list[str] | None:
 
 
 TRACES = (".parquet", ".safetensors")
+
+
+def is_trace_folder(place: Path) -> bool:
+    """Whether a folder is a trace in shards, or was begun to be one."""
+    return any((place / name).is_file() for name in ("plan.json", "trace.json"))
+
+
+def read_trace(place: Path) -> "Trace | TraceFolder":
+    """A trace file, or a folder of shards, which stays on disk."""
+    from heedful.trace_folders import TraceFolder
+    from heedful.traces import Trace
+
+    return TraceFolder(place) if place.is_dir() else Trace.load(place)
 
 
 def find_model(name: str, store: Path, settings: "RunSettings") -> "Path | Run":

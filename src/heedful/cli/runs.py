@@ -170,7 +170,7 @@ def check_store(store: Store, chosen: Sequence[Path] = ()) -> tuple[int, dict[st
 def _verify_shared(path: Path) -> list[str]:
     """What is wrong with a cached corpus or with word vectors."""
     from heedful.tensor_files import load_tensors
-    from heedful.text.datasets import open_corpus
+    from heedful.text.cached import open_corpus
 
     try:
         open_corpus(path) if path.is_dir() else load_tensors(path, StoreError, "Remove it: it is made again.")

@@ -66,7 +66,7 @@ def _beside_texts(
     column = next((name for name in columns if name in table), None)
     if column is None:
         return None
-    texts, _ = choose_column(table, text_column, "text", taken=column)
+    texts, _ = choose_column(list(table.columns), text_column, "text", taken=column)
     return [(str(writable(text)), said) for text, said in zip(table[texts], table[column], strict=True)]
 
 
