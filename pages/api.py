@@ -15,7 +15,7 @@ from pages.plain import plain
 ROOMS: Mapping[str, Sequence[str]] = {
     "Examine": ("audit", "RunSettings", "Store"),
     "Data and training": ("load_corpus", "Corpus", "fit", "save_model", "load_model", "AttentionClassifier"),
-    "Traces and words": ("trace", "Trace", "token_scores", "flow_terms"),
+    "Traces and words": ("trace", "Trace", "TraceFolder", "save_shards", "in_shards", "token_scores", "flow_terms"),
     "Erase": ("first_flips", "minimum_flips", "single_erasure", "verify_flip"),
     "Replace": ("adversarial_attention", "permutation_test"),
     "Models and explanations of any kind": ("subject", "explain", "Explanation", "faithfulness"),

@@ -13,6 +13,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'heedful explain "a good film" --run 3c57',
         "heedful explain - --run 3c57 --out explained.html < review.txt",
     ),
+    "trace": ("heedful trace 3c57 --split test --out traces/test", "heedful trace 3c57 --workers 2"),
     "erase": ('heedful erase "a good film" --run 3c57', "heedful erase --trace trace.parquet --out tables/"),
     "attack": ("heedful attack 3c57 --out tables/", 'heedful attack "a good film" --run 3c57 --epsilon 0.05'),
     "faithfulness": (

@@ -158,7 +158,9 @@ def check_store(store: Store, chosen: Sequence[Path] = ()) -> tuple[int, dict[st
 
     runs = chosen or store.finished()
     shared = [] if chosen else [path for kind in (CORPUS, VECTORS) for path in (store.root / kind.folder).glob("[!.]*")]
-    wrong = {}
+    wrong: dict[str, list[str]] = {}
+    if not runs and not shared:
+        return 0, wrong
     with counting("checking runs") as watch:
         for done, path in enumerate([*runs, *shared], 1):
             if said := verify(path) if done <= len(runs) else _verify_shared(path):

@@ -11,7 +11,7 @@ from heedful.notebook import counted
 
 def trace(
     run: RunName,
-    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "test",
+    split: Annotated[str, typer.Option("--split", help="Which texts: train, dev or test.")] = "test",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The folder; default: traces/ with the names of run and split.")
     ] = None,
@@ -23,10 +23,10 @@ def trace(
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Write the trace of a run on a split of its data, in shards: for more texts than memory holds.
+    """Write the trace of a run on a split, in shards.
 
-    What was begun and stopped goes on where it was. `heedful erase --trace FOLDER` reads it shard by shard. On Ray the
-    store and the folder must lie where every node sees them.
+    For more texts than memory holds. What was begun and stopped goes on where it was. `heedful erase --trace FOLDER`
+    reads it shard by shard. On Ray the store and the folder must lie where every node sees them.
     """
     from heedful.cli.progress import counting
     from heedful.sweep.shards import trace_run
