@@ -12,7 +12,7 @@ endif
 # Tests start the program again and again; it would be compiled every time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser axe fuzz fuzz-api clean
+.PHONY: demo test check bench browser axe docs pages fuzz fuzz-api dist check-dist licences audit-deps mutants kills shortages long clean
 
 demo: $(STAMP)
 	$(BIN)/heedful audit synthetic-1 --fresh
@@ -33,6 +33,14 @@ study-%: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# The documentation as a site, from build/site/index.html on; a warning is an error. Its makers advertise at every start.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
+
+# Pages and pictures of docs/ that are made from the code, written anew.
+pages: $(STAMP)
+	$(BIN)/python -m pages
 
 # The report is opened in a real browser by the tests; where none is found, Debian's is installed if that is possible.
 browser: $(STAMP)
@@ -59,6 +67,45 @@ fuzz-api: $(STAMP)
 	[ -x .cache/schemathesis/bin/schemathesis ] || { $(PYTHON) -m venv .cache/schemathesis && \
 	  .cache/schemathesis/bin/python -m pip install --quiet --constraint constraints.txt schemathesis==4.32.5; }
 	$(BIN)/python -m tests.web.fuzz .cache/schemathesis/bin/schemathesis
+
+# Small bugs planted one at a time: do the nearest tests see them? AGAIN=1 runs those that passed once more.
+SAMPLE ?= 200
+SEED ?= 0
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED) $(if $(AGAIN),--again)
+
+# Wheel and source archive, the same bytes from the same commit, and a bill of materials.
+dist: $(STAMP)
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1580601600) \
+	  $(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m release.licences dist
+
+# The wheel in clean environments, core alone and each extra alone: some minutes, and torch once more on the disk.
+check-dist: dist
+	$(BIN)/python -m release.check dist/heedful-*.whl --constraints constraints.txt
+
+licences: $(STAMP)
+	$(BIN)/python -m release.licences
+
+# Known weaknesses of the libraries, where the service that knows them can be asked; what cannot be asked is a failure.
+audit-deps:
+	[ -x .cache/pip-audit/bin/pip-audit ] || { $(PYTHON) -m venv .cache/pip-audit && \
+	  .cache/pip-audit/bin/python -m pip install --quiet pip-audit==2.10.1; }
+	@.cache/pip-audit/bin/pip-audit --strict --progress-spinner off --requirement constraints.txt --no-deps --disable-pip || \
+	  { echo "audit-deps: a weakness is known, or a library could not be asked about (see above)" >&2; exit 1; }
+
+# What is killed, what has no room, and what runs for long (docs/robustness.md): a quarter of an hour each. As root, disks
+# are filled too.
+KILLS ?= 200
+kills: $(STAMP)
+	$(BIN)/python -m tests.fuzz.kills --kills $(KILLS)
+
+shortages: $(STAMP)
+	$(BIN)/python -m tests.fuzz.shortages
+
+long: $(STAMP)
+	$(BIN)/python -m tests.fuzz.long
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heedful needs Python 3.11 or newer, this is " + sys.version)'

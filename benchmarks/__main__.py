@@ -23,4 +23,5 @@ def main(names: list[str]) -> None:
         show(name, importlib.import_module(f"benchmarks.{name}").rows())
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

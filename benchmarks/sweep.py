@@ -22,7 +22,7 @@ LISTED = 10_000
 HOLD = """
 import sys
 from pathlib import Path
-from heedful.text.datasets import open_corpus
+from heedful.text.cached import open_corpus
 corpus = open_corpus(Path(sys.argv[1]))
 sum(map(len, corpus.train.texts)) + int(corpus.train.tokens.numbers.sum() + corpus.train.tokens.spans.sum())
 print("read", flush=True)

@@ -7,6 +7,7 @@ from hypothesis.strategies import (
     SearchStrategy,
     booleans,
     characters,
+    fixed_dictionaries,
     floats,
     integers,
     lists,
@@ -39,6 +40,20 @@ sample = lists(integers(-3, 3), min_size=1, max_size=12)
 
 repeated_texts = lists(integers(0, 12), min_size=20, max_size=60)
 """Which of thirteen texts each row of a file has."""
+
+rows_of_files = lists(
+    fixed_dictionaries(
+        {
+            "text": sampled_from(["good", "good film 🙂", "bad", "so, it\ngoes", "dull", "naïve", "...", "", " ", "NA"])
+            | text(characters(exclude_categories=["Cs", "Cc"]), max_size=6),
+            "label": sampled_from(["yes", "no", "no", "yes", "yes", "NaN", "none", None]),
+            "split": sampled_from(["train", "train", "train", "dev", "test", "unused"]),
+        }
+    ),
+    min_size=1,
+    max_size=60,
+)
+"""Rows with copies of texts, texts without a token, labels that are none, and a split that nobody told."""
 
 labelled_texts = lists(tuples(integers(0, 3), integers(0, 9)), min_size=20, max_size=80)
 """The class of each row, and which of its ten texts it has."""

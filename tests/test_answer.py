@@ -204,6 +204,8 @@ def test_what_does_not_hold_of_the_decisions_for_every_class_is_no_yes() -> None
     assert whole.headline.endswith("single decisions. Of decisions for “bad” alone it is not shown.")
     few = answer(verdicts(**ALL_YES), classes={"good": "not shown", "bad": "not shown"})
     assert few.headline.endswith("single decisions. Of decisions for any one class alone it is not shown.")
+    one = answer(verdicts(**ALL_YES), classes={"good": "not shown"})
+    assert one.headline.endswith("single decisions. Of decisions for “good” alone it is not shown.")
     refuted = answer(verdicts(**{**ALL_YES, "S13": "no"}), classes={"good": "yes", "bad": "no"})
     assert refuted.headline.endswith("Decisions for “good” are an exception: what decided those it finds.")
     assert (unsure.decision, unsure.more.endswith("not shown for “bad”.")) == ("yes", True)

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from heedful.analysis.separation import right_signs
+from heedful.analysis.statistics import Estimate
 from heedful.claims import CLAIMS, judge, verdict_table
+from heedful.claims.claim import decide
 from heedful.claims.scores import outcomes
 from heedful.errors import UnknownName
 from heedful.studies.examine import ON_WORDS
@@ -42,6 +44,22 @@ def test_clear_data_decide_every_claim() -> None:
 
 def test_numbers_near_the_line_are_undecided() -> None:
     assert set(decisions(tokens(0.74, flip=40)).values()) == {"not shown"}
+
+
+def test_an_interval_that_ends_on_the_line_decides_nothing() -> None:
+    def between(low: float, high: float) -> str:
+        return decide(Estimate(value=(low + high) / 2, low=low, high=high, count=20), 0.5)
+
+    assert [between(0.5, 0.75), between(0.25, 0.5), between(0.5, 0.5)] == ["not shown"] * 3
+    assert [between(np.nextafter(0.5, 1), 0.75), between(0.25, np.nextafter(0.5, 0))] == ["yes", "no"]
+
+
+def test_as_many_words_as_are_needed_are_enough_and_one_less_is_not() -> None:
+    table = tokens(9.0)
+    sides = [table[table["group"] != "neutral"], table[table["group"] == "neutral"]]
+    for polar, neutral, shown in ((10, 10, "yes"), (9, 10, "not shown"), (10, 9, "not shown")):
+        (verdict,) = judge(("C2",), {"tokens": pd.concat([sides[0].head(polar), sides[1].head(neutral)])})
+        assert verdict.decision == shown
 
 
 def test_no_polar_tokens_is_undecided_and_says_so() -> None:

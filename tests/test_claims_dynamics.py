@@ -150,6 +150,12 @@ def test_settling_compares_the_widest_with_the_narrowest_initialisation() -> Non
     assert found.words == "From a smaller initialisation a pair of words settles on its sign 200 epochs earlier."
 
 
+def test_one_initialisation_has_nothing_to_compare_with() -> None:
+    rows = [(0.1, 0, 20.0), (0.1, 0, 30.0), (0.1, 1, 25.0)]
+    found = verdict("C13", settling=pd.DataFrame(rows, columns=["embedding_range", "seed", "settled"]))
+    assert (found.estimate, found.decision) == (None, "not shown")
+
+
 def noise(shift: float) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     parts = []

@@ -11,6 +11,7 @@ from heedful.analysis.flips import measure
 from heedful.analysis.statistics import FEWEST, paired_difference
 from heedful.claims import CLAIMS, Decision, Verdict, judge
 from heedful.claims.erasure import COMPARING, FASTER_SHARE, OF_ONE_MODEL
+from heedful.claims.erasure_numbers import earlier_upswing
 from heedful.traces import Trace
 from tests.covering import covers
 from tests.erasure_tables import Tables, erased, flips, leads, models, named, rising, same, tops, two_tops
@@ -250,3 +251,25 @@ def test_equal_numbers_count_half() -> None:
     estimate = of("S6", {"flips": flips(attention=[4] * 100, random=[4] * 100, random_1=[5] * 100)}).estimate
     assert estimate is not None
     assert estimate.value == 0.75
+
+
+def test_a_divergence_of_zero_is_on_neither_side() -> None:
+    """Of 90 above and 10 below zero every one has the larger Δα; another 50 at zero have the smallest."""
+    sides = tops((90, 0.5, 0.1, False, False), (10, 0.1, -0.1, False, False), (50, 0.0, 0.0, False, False))
+    found = of("S2", sides).estimate
+    assert found is not None
+    assert (found.value, found.sides) == (1.0, (90, 10))
+    share = of("S1", sides).estimate
+    assert share is not None
+    assert (share.value, share.count) == (0.9, 100)
+
+
+def test_where_no_model_swings_up_there_is_no_earlier_upswing() -> None:
+    """Both stay below the line up to the last tenth; one that reaches it there has not swung up before it either."""
+    never = rising(9.0)["single"]
+    at_last = never.assign(delta_js=never["delta_js"].where(never["delta_weight"] < 0.5, 0.01))
+    assert earlier_upswing(never, never, 0.95) is None
+    assert earlier_upswing(at_last, never, 0.95) is None
+    sooner = earlier_upswing(never, rising(0.25)["single"], 0.95)
+    assert sooner is not None
+    assert sooner.value == pytest.approx(0.55 - 0.25)

@@ -115,3 +115,12 @@ def test_what_is_said_of_a_number_reads_as_a_sentence(claim: str) -> None:
         assert said.endswith((".", ")."))
         assert "{" not in said
     assert CLAIMS[claim].statement.endswith(".")
+
+
+def test_a_word_whose_removal_helps_its_class_moves_nothing_that_attention_should_be_at() -> None:
+    """The quarter with the largest effects must have some: where all are below zero nothing is to be compared."""
+    table = attended(3, 1)
+    none = attended_where_it_matters(table.assign(effect_apart=table["effect_apart"] - 0.6))
+    assert (none.known, none.sides) == (False, (0, 0))
+    some = attended_where_it_matters(table.assign(effect_apart=table["effect_apart"] - 0.4))
+    assert (some.value, some.sides) == (1.0, (20, 60))

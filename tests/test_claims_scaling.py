@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from heedful.analysis.decisions import pooling_agreement
-from heedful.analysis.separation import clarity, separation
+from heedful.analysis.separation import clarity, group_measures, separation
 from heedful.claims import CLAIMS, Decision, judge
 from heedful.claims.combine import accuracy_difference, mean_column
 from heedful.claims.trainings import weakest_variant
@@ -149,3 +149,61 @@ def test_pooling_agreement_by_hand() -> None:
         bias=[0.0, 0.0],
     )
     assert pooling_agreement(trace).value == 0.5
+
+
+def test_pooling_is_the_mean_and_not_the_sum_of_the_units() -> None:
+    """The mean leads by 1 and the bias by 1½ the other way; the sum of two units would lead by 2."""
+    trace = Trace.from_arrays(
+        offsets=[0, 2, 3], polarity_scores=[[0.0, 1.0]] * 3, attention_weights=[0.5, 0.5, 1.0], bias=[1.5, 0.0]
+    )
+    assert pooling_agreement(trace).value == 1.0
+
+
+def test_the_measures_of_groups_by_hand() -> None:
+    """Mean polarities 4 and −1: (4 − 1) / (4 + 1) is for the positive, the other way round for the negative words."""
+    table = pd.DataFrame(
+        {
+            "group": ["positive", "positive", "negative", "negative", "neutral"],
+            "polarity": [3.0, 5.0, -0.5, -1.5, 7.0],
+            "attention": [4.0, 2.0, 3.0, 1.0, 0.0],
+        }
+    )
+    found = {name: one and one.value for name, one in group_measures(table).items()}
+    assert found == {"separation": 1.0, "signs": 1.0, "parting": 0.75, "magnitude": 2.5, "asymmetry": 0.6}
+    other = table.assign(
+        polarity=-table["polarity"],
+        group=table["group"].map({"positive": "negative", "negative": "positive", "neutral": "neutral"}),
+    )
+    found = {name: one and one.value for name, one in group_measures(other).items()}
+    assert found == {"separation": 1.0, "signs": 1.0, "parting": 0.25, "magnitude": 2.5, "asymmetry": -0.6}
+
+
+def test_what_is_mirrored_has_its_bounds_the_other_way_round() -> None:
+    """−.3 in [−.5, −.25] is .3 in [.25, .5] on the other side; .1 in [0, .4] about a half is .9 in [.6, 1]."""
+    table = pd.DataFrame([row(1.0, asymmetry=-0.3, parting=0.1)])
+    ends = {"asymmetry_low": -0.5, "asymmetry_high": -0.25, "parting_low": 0.0, "parting_high": 0.4}
+    for claim, expected in (("C11b", (0.25, 0.3, 0.5)), ("C3", (0.6, 0.9, 1.0))):
+        (verdict,) = judge((claim,), {"scaling": table.assign(**ends, scale=1.0 if claim == "C11b" else 100.0)})
+        found = verdict.estimate
+        assert found is not None
+        assert (found.low, found.value, found.high) == pytest.approx(expected)
+
+
+def test_scales_on_the_ends_of_a_range_belong_to_it() -> None:
+    """Small is 0 to 1, moderate 10 to 50, large from 100 on, very large from 1,000 on; what lies between is none."""
+    scales = (0.1, 1.0, 1.5, 9.0, 10.0, 50.0, 51.0, 99.0, 100.0, 999.0, 1000.0, 5000.0)
+    table = pd.DataFrame(
+        [
+            row(at, test_accuracy=0.03 * n, parting=0.05 * n, alignment=1.0, pooling=0.04 * n)
+            for n, at in enumerate(scales)
+        ]
+    )
+
+    def value(claim: str) -> float | None:
+        found = judge((claim,), {"scaling": table})[0].estimate
+        return None if found is None else found.value
+
+    assert value("C4") == pytest.approx(0.03 * (4.5 - 0.5))
+    assert value("C4b") == pytest.approx(0.03 * (4.5 - 10.5))
+    assert value("C3") == pytest.approx(0.05 * 9.5)
+    assert value("C4c") == pytest.approx(0.04 * 10.5)

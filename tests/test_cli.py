@@ -16,7 +16,7 @@ import pytest
 import heedful
 from heedful import __version__
 from tests import commands
-from tests.commands import Call, Outcome
+from tests.commands import Call, Outcome, environment
 
 pytestmark = pytest.mark.xdist_group("cli")  # one worker makes the audited run
 
@@ -146,6 +146,28 @@ def test_the_doctor_names_versions_and_the_data_folder(
     assert found["data folder"] == f"{tmp_path / 'nowhere'} (not there)"
     assert "sst" in found["not at hand"].split(", ")
     assert "torch" in call("doctor").out
+
+
+def test_the_doctor_and_verify_check_a_whole_store(call: Call, tiny: Path, tmp_path: Path) -> None:
+    from heedful.config import DataSettings
+    from heedful.store import Store
+    from heedful.text.cached import TEXTS
+    from heedful.text.datasets import cache_corpus
+
+    place = ("--store", tmp_path / "runs")
+    store, corpora = Store(place[1]), tmp_path / "runs" / ".corpora"
+    call("train", tiny, "--epochs", 1, *place)
+    cache_corpus(DataSettings(source=str(tiny)), store)
+    assert call("doctor", "--json", *place).json["store"] == f"{place[1]} (1 runs, 0 damaged)"
+    for path in (next(store.root.glob("*/history.parquet")), next(corpora.glob(f"*/{TEXTS.format('train')}"))):
+        good = path.read_bytes()
+        path.write_bytes(bytes([good[0] ^ 1, *good[1:]]))
+    said = call("doctor", "--json", *place)
+    assert said.json["store"] == f"{place[1]} (1 runs, 2 damaged: see heedful runs verify)"
+    told = call("runs", "verify", *place)
+    assert (said.code, told.code) == (1, 1)
+    assert "train.arrow' is damaged: it does not hold what was written to it. Remove the folder" in told.words
+    assert "history.parquet' is not what was written: the file is damaged." in told.words
 
 
 def test_the_corpora_are_listed(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,3 +458,22 @@ def test_an_interrupted_training_ends_quietly_and_leaves_no_run(tmp_path: Path) 
     assert said.code in {130, -signal.SIGINT}  # a shell says 130 to both; Python may end itself by the signal
     assert "Traceback" not in said.err
     assert not list(store.glob("*/manifest.json"))
+
+
+@pytest.mark.parametrize("library", ["heedful.cli", "typer", "torch"])
+def test_an_interrupt_while_libraries_are_imported_ends_without_a_word(library: str, tmp_path: Path) -> None:
+    script = (
+        "import builtins, os, signal, sys\n"
+        "from heedful.__main__ import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "real = builtins.__import__\n"
+        "def importing(name, *rest):\n"
+        f"    if name == '{library}':\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return real(name, *rest)\n"
+        "builtins.__import__ = importing\n"
+        f"sys.argv = ['heedful', 'train', 'synthetic:size=60', '--store', {str(tmp_path / 'runs')!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment())
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

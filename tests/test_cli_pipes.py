@@ -72,7 +72,7 @@ def test_an_error_is_said_although_nobody_reads_the_output() -> None:
 
 
 def test_a_defect_is_one_sentence_with_the_details_in_a_private_file(tmp_path: Path) -> None:
-    broken = "import heedful.cli as cli; cli.app = lambda: 1 / 0; cli.main()"
+    broken = "import heedful.cli as cli; cli.app = lambda **_: 1 / 0; cli.main()"
     told = {**commands.environment(), "TMPDIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, env=told)
     assert done.returncode == DEFECT

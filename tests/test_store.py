@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from heedful import files
 from heedful.config import RunSettings
 from heedful.errors import StoreBusy, StoreError
 from heedful.files import is_locked, locked, replacing
@@ -299,6 +300,27 @@ def test_gc_removes_what_was_left_and_nothing_else(store: Store) -> None:
     store.collect(store.rubbish(everything=True))
     assert not any(place.exists() for place in kept)
     assert store.finished() == [path]
+
+
+def test_where_the_clock_was_set_back_nothing_that_may_be_written_to_goes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was begun before is from the future then."""
+    half = publish(store) / ".report.html.12345678.part"
+    half.write_text("half a report")
+    monkeypatch.setattr("time.time", lambda: half.stat().st_mtime - 10 * 24 * 3600)
+    assert store.rubbish() == []
+    files.write_text(half.parent / "report.html", "a report")
+    assert half.exists()
+    monkeypatch.setattr("time.time", lambda: half.stat().st_mtime + 24 * 3600)
+    assert store.rubbish() == [half]
+    files.write_text(half.parent / "report.html", "another")
+    assert not half.exists()
+
+
+def test_who_writes_where_another_removed_the_half_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be written: No such file"), files.replacing(tmp_path / "a"):
+        """Its temporary file is not there any more."""
 
 
 def test_a_run_moved_aside_by_a_process_that_was_killed_is_taken_back(store: Store) -> None:

@@ -4,15 +4,17 @@ The public names are loaded when they are first used, so that importing heedful 
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from heedful.version import __version__
+
+TYPE_CHECKING = False  # as typing has it, which takes most of the time that passes before Ctrl+C is heeded
 
 if TYPE_CHECKING:
     from heedful.adapters import subject
     from heedful.analysis.adversary import adversarial_attention
     from heedful.analysis.erasure import first_flips, minimum_flips, single_erasure, verify_flip
     from heedful.analysis.faithfulness.suite import faithfulness
+    from heedful.analysis.in_shards import in_shards
     from heedful.analysis.permutation import permutation_test
     from heedful.config import RunSettings
     from heedful.errors import HeedfulError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from heedful.studies.audit import audit
     from heedful.text.corpus import Corpus
     from heedful.text.datasets import load_corpus
+    from heedful.trace_folders import TraceFolder, save_shards
     from heedful.traces import Trace
     from heedful.tracing import trace
     from heedful.training.loop import fit
@@ -37,6 +40,7 @@ _HOMES = {
     "RunSettings": "heedful.config",
     "Store": "heedful.store",
     "Trace": "heedful.traces",
+    "TraceFolder": "heedful.trace_folders",
     "adversarial_attention": "heedful.analysis.adversary",
     "audit": "heedful.studies.audit",
     "explain": "heedful.explainers",
@@ -44,11 +48,13 @@ _HOMES = {
     "first_flips": "heedful.analysis.erasure",
     "fit": "heedful.training.loop",
     "flow_terms": "heedful.probes.scores",
+    "in_shards": "heedful.analysis.in_shards",
     "load_corpus": "heedful.text.datasets",
     "load_model": "heedful.models.checkpoint",
     "minimum_flips": "heedful.analysis.erasure",
     "permutation_test": "heedful.analysis.permutation",
     "save_model": "heedful.models.checkpoint",
+    "save_shards": "heedful.trace_folders",
     "single_erasure": "heedful.analysis.erasure",
     "subject": "heedful.adapters",
     "token_scores": "heedful.probes.scores",
@@ -57,12 +63,13 @@ _HOMES = {
 }
 
 __all__ = ["AttentionClassifier", "Corpus", "Explanation", "HeedfulError", "RunSettings", "Store", "Trace"]
-__all__ += ["__version__", "adversarial_attention", "audit", "explain", "faithfulness", "first_flips", "fit"]
-__all__ += ["flow_terms", "load_corpus", "load_model", "minimum_flips", "permutation_test", "save_model"]
-__all__ += ["single_erasure", "subject", "token_scores", "trace", "verify_flip"]
+__all__ += ["TraceFolder", "__version__", "adversarial_attention", "audit", "explain", "faithfulness"]
+__all__ += ["first_flips", "fit", "flow_terms", "in_shards", "load_corpus", "load_model", "minimum_flips"]
+__all__ += ["permutation_test", "save_model", "save_shards", "single_erasure", "subject", "token_scores", "trace"]
+__all__ += ["verify_flip"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'heedful' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -22,15 +22,13 @@ from pydantic import (
 )
 
 from heedful.errors import ConfigError, border
-from heedful.files import digest_of, digest_of_files, write_text
+from heedful.files import digest_of, digest_of_files, is_file, write_text
+from heedful.limits import DEPTH
 from heedful.version import RESULTS_VERSION
 
 S = TypeVar("S", bound="Settings")  # not Self, which the checks of shapes cannot read
 
 BASE = "base"
-
-DEPTH = 40
-"""So deep may the tables of a file of settings lie in each other: a base has a base …"""
 
 ENCODER_FILES = (
     "config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer*", "vocab*", "merges.txt", "*.model",
@@ -326,7 +324,7 @@ class RunSettings(Settings):
 def encoder_digest(path: str) -> str:
     """The identity of the transformer in a folder: its weights, configuration and tokenizer, wherever it lies."""
     folder = Path(path)
-    if not (folder / "config.json").is_file() or not [*folder.glob("*.safetensors")]:
+    if not is_file(folder / "config.json") or not [*folder.glob("*.safetensors")]:
         raise ConfigError(
             f"There is no transformer in '{path}': model.encoder_path is a local folder with config.json, "
             "model.safetensors and tokenizer.json, as save_pretrained writes it."
@@ -342,8 +340,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
         content = loads(path.read_text(encoding="utf-8"))
     if not isinstance(content, dict):
         raise ConfigError(f"'{path}' must hold a table of settings, not {type(content).__name__}.")
-    if _is_deeper(content, DEPTH):
-        raise ConfigError(f"'{path}' is nested more than {DEPTH} levels deep; settings need three.")
+    if _is_deeper(content, DEPTH.most):
+        raise ConfigError(f"'{path}' is nested more than {DEPTH.most} levels deep; settings need three. {DEPTH.remedy}")
     return content
 
 

@@ -23,7 +23,7 @@ from heedful.eraser_files import labels_of, onto, read_eraser, write_eraser
 from heedful.errors import border
 from heedful.explanations import Explanation, ExplanationError, class_number
 from heedful.explanations_of_others import from_inseq
-from heedful.files import replacing, write_table, write_text
+from heedful.files import is_file, replacing, write_table, write_text
 from heedful.folding import fold
 from heedful.notebook import listed, short
 from heedful.subjects import Units
@@ -75,7 +75,7 @@ def read_explanations(
     place = Path(path)
     if place.suffix not in FORMATS:
         raise ExplanationError(f"Explanations are read from {', '.join(FORMATS)}, not from '{place.name}'.")
-    if not place.is_file():
+    if not is_file(place):
         raise ExplanationError(f"There is no file '{place}'.")
     with border(f"'{place.name}'", ExplanationError):
         if place.suffix == ".json":

@@ -11,10 +11,12 @@ import json
 import os
 import shutil
 import socket
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from glob import escape
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,7 @@ from safetensors import SafetensorError
 
 from heedful.errors import InputError, StoreBusy, StoreError, reason
 from heedful.latex import as_latex
+from heedful.spreadsheets import as_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,14 +42,20 @@ _REMEDIES = {
     errno.EPERM: "Choose a folder that you may write to, or change its permissions",
 }
 
+STALE_SECONDS = 600  # a temporary file that is older is not being written any more
+
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 """They say no of a name that no file system takes, where the methods of a path raise."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` to write a file or a folder to; moved into place when the block ends well."""
+    """A temporary path beside `path` to write a file or a folder to; moved into place when the block ends well. What
+    killed processes left that wrote the same is removed."""
     make_folder(path.parent)
+    for left in path.parent.glob(f".{escape(path.name)}.????????.part"):
+        if is_stale(left):
+            discard(left)
     temporary = _beside(path, "part")
     try:
         with explained(path):
@@ -101,6 +110,14 @@ def _former(aside: Path) -> Path:
     return aside.parent / aside.name.removeprefix(".").rsplit(".", 2)[0]
 
 
+def is_stale(path: Path) -> bool:
+    """Whether nobody writes to a temporary file any more; one from the future, before the clock was set back, may be
+    written to now."""
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime > STALE_SECONDS
+    return False
+
+
 def remove_folder(path: Path) -> None:
     """Remove a folder that others may be reading: it disappears at once, then its content is deleted."""
     hidden = _beside(path, "gone")  # never taken back, unlike what is moved aside to be replaced
@@ -109,9 +126,12 @@ def remove_folder(path: Path) -> None:
     discard(hidden)
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, *, private: bool = False) -> None:
+    """With those above it. A private one that is new can be entered by its owner alone; one that is there stays as it
+    is, which is how several people share it."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise StoreError(f"A folder is needed at '{path}', and there is a file in its place. Give another.") from error
     except OSError as error:
@@ -145,7 +165,7 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
         raise InputError(f"For papers as .tex, else tables are written as .csv or .parquet, not as '{path.name}'.")
     with replacing(path) as temporary:
         if path.suffix == ".csv":
-            table.to_csv(temporary, index=False)
+            temporary.write_text(as_csv(table), encoding="utf-8", newline="", errors="replace")
         elif path.suffix == ".tex":
             temporary.write_text(as_latex(table), encoding="utf-8")
         else:

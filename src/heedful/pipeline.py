@@ -17,7 +17,7 @@ from heedful.analysis.statistics import share
 from heedful.analysis.tokens import mean_weights, words_of_a_class
 from heedful.config import RunSettings
 from heedful.errors import CheckpointError, StoreError, border
-from heedful.files import write_json, write_table
+from heedful.files import is_folder, write_json, write_table
 from heedful.models.checkpoint import load_model, save_model
 from heedful.models.classifier import Classifier
 from heedful.models.frozen import find_reader
@@ -49,7 +49,7 @@ class Run:
     """Whether it was computed by the call that returned it, and not found."""
 
     def __post_init__(self) -> None:
-        if not self.path.is_dir():
+        if not is_folder(self.path):
             raise StoreError(f"There is no run '{self.path}'. `heedful train` or `heedful audit` makes one.")
 
     @cached_property

@@ -17,7 +17,6 @@
 import hashlib
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ MADE = ("made", "run")
 
 _ANEW = "Compute the run again (--fresh)."
 
-STALE_SECONDS = 600  # a temporary file that is older is not being written any more
 PREFIX = 12  # so many letters of the digest begin the name of a run directory
 
 ROOT, ROOT_VARIABLE = "runs", "HEEDFUL_STORE"
@@ -185,7 +183,7 @@ class Store:
         """Nobody else makes, replaces or removes this run, or other thing, inside the block. What a process had moved
         aside to replace it, and did not live to, is there again."""
         self.check()
-        files.make_folder(self.root)
+        files.make_folder(self.root, private=True)  # it holds texts of other people
         if not (self.root / MARK).is_file():
             files.write_json(self.root / MARK, {"format": FORMAT})
         short = key[:PREFIX] if kind is RUN else key
@@ -225,7 +223,7 @@ class Store:
         halves = [path for folder in folders for path in folder.glob(".*.????????.*") if not files.is_last_copy(path)]
         halves += [path for run in runs.values() for path in run.rglob(".*.????????.part")]
         return [
-            *filter(_is_stale, halves),
+            *filter(files.is_stale, halves),
             *(left for path in idle for left in _left_in(path, everything or path.stem in runs)),
             *(path for kind in BESIDE_RUNS for path in self._unused(kind, runs, everything and not busy)),
             *(path for path in (self.root / ".failed").glob("*.json") if everything or path.stem in runs),
@@ -327,12 +325,6 @@ def _left_in(workplace: Path, everything: bool) -> list[Path]:
     content = [*workplace.glob("*")]
     halves = [path for path in content if path.stem in MADE]
     return [workplace] if everything or len(halves) == len(content) else halves
-
-
-def _is_stale(path: Path) -> bool:
-    with suppress(FileNotFoundError):
-        return time.time() - path.stat().st_mtime > STALE_SECONDS
-    return False
 
 
 def _read(run: Path, file: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.errors import TraceError, border, reason
-from heedful.files import digest_of, replacing
+from heedful.files import digest_of, is_file, replacing
 from heedful.tensor_files import CHECKSUM, load_tensors, save_tensors
 from heedful.text.tables import writable
 
@@ -34,14 +34,16 @@ _COLUMNS = (*_PER_UNIT, *_PER_INSTANCE, *_FOR_ALL, *_LABELS)
 _TEXTS = ("units", "class_names")
 
 
-def read_fields(path: Path) -> Fields:
-    """What a trace file holds, by the names of `Trace.from_arrays`."""
+def read_fields(path: Path, *, units: bool = True) -> Fields:
+    """What a trace file holds, by the names of `Trace.from_arrays`; without `units` not what its units are called."""
     reader = _by_suffix(path, {".safetensors": _read_safetensors, ".parquet": _read_parquet})
-    if not path.is_file():
+    if not is_file(path):
         raise TraceError(f"There is no trace file '{path}'.")
-    fields = reader(path)
+    fields = reader(path, units)
     if all(name in fields for name in _LABELS):
         raise TraceError("The class numbers are given twice, as labels and as label; give one of the two.")
+    if not units:
+        fields.pop("units", None)
     return {"labels" if name == "label" else name: values for name, values in fields.items()}
 
 
@@ -67,8 +69,10 @@ def _write_safetensors(path: Path, fields: Fields) -> None:
         save_tensors(temporary, tensors, {"class_names": json.dumps(fields["class_names"])})
 
 
-def _read_safetensors(path: Path) -> Fields:
+def _read_safetensors(path: Path, units: bool) -> Fields:
     tensors, notes = load_tensors(path, TraceError)
+    if not units:
+        tensors.pop("units", None)  # to make texts of them takes longer than all else
     _refuse_missing(path, tensors, ("offsets", "polarity_scores", "bias"), "Tensors")
     fields: Fields = {name: tensor for name, tensor in tensors.items() if name in (*_COLUMNS, "offsets")}
     for name in fields.keys() & set(_TEXTS):
@@ -106,7 +110,7 @@ def _checksum(fields: Fields) -> str:
     return digest_of(content | {name: list(fields[name]) for name in _TEXTS if name in fields})
 
 
-def _read_parquet(path: Path) -> Fields:
+def _read_parquet(path: Path, _units: bool) -> Fields:
     with border(f"The Parquet file '{path}'", TraceError):
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,22 @@ class Ragged:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """Where a trace lies in a larger one that it is a shard of: what chance and rounding there depend on."""
+
+    first: int
+    """The number of its first instance."""
+    lengths: Int[Tensor, " whole"]
+    """How many units each instance of the whole has."""
+    largest: float
+    """The largest |z| of the whole."""
+
+    @cached_property
+    def first_unit(self) -> int:
+        return int(self.lengths[: self.first].sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Trace(Viewed, Ragged):
     """What a classifier with attention and an affine readout did on each instance, unit by unit.
 
@@ -70,6 +87,7 @@ class Trace(Viewed, Ragged):
     labels: the class number of each instance, or None.
     units: the word or sentence of each unit, or None.
     class_names: the classes in the order of their numbers.
+    part: of a shard of a larger trace (`heedful.TraceFolder`) its place there; otherwise None.
 
     >>> import heedful
     >>> trace = heedful.Trace.from_arrays(
@@ -95,6 +113,7 @@ class Trace(Viewed, Ragged):
     labels: Int[Tensor, " instances"] | None
     units: Sequence[str] | None
     class_names: tuple[str, ...]
+    part: Part | None = None
 
     @classmethod
     def from_arrays(
@@ -225,10 +244,7 @@ class Trace(Viewed, Ragged):
     @cached_property
     def distinct(self) -> Bool[Tensor, " instances"]:
         """Whether no instance before this one has the same units: copies of a text are no evidence of their own."""
-        scores, polarity = self.attention_scores.numpy(force=True), self.polarity_scores.numpy(force=True)
-        places = map(self.instance, range(len(self)))
-        contents = [hashlib.sha256(scores[where].tobytes() + polarity[where].tobytes()).digest() for where in places]
-        return torch.from_numpy(~pd.Series(contents).duplicated().to_numpy()).to(self.offsets.device)
+        return torch.from_numpy(~pd.Series(digests_of(self)).duplicated().to_numpy()).to(self.offsets.device)
 
     def instance(self, number: int) -> slice:
         """Where the units of one instance lie."""
@@ -246,6 +262,7 @@ class Trace(Viewed, Ragged):
             },
             labels=None if self.labels is None else self.labels[rows],
             units=None if self.units is None else [self.units[place] for place in where.tolist()],
+            part=None,
         )
 
     @cached_property
@@ -307,6 +324,16 @@ class Trace(Viewed, Ragged):
     def load(cls, path: Path | str) -> "Trace":
         """Read what `save` wrote, or a foreign file (docs/traces.md); checked like `from_arrays`."""
         return cls.from_arrays(**read_fields(Path(path)))
+
+
+def digests_of(trace: Trace) -> list[bytes]:
+    """What tells the units of each instance from those of others."""
+    starts = trace.offsets.tolist()
+    scores, polarity = trace.attention_scores.numpy(force=True), trace.polarity_scores.numpy(force=True)
+    return [
+        hashlib.sha256(scores[start:end].tobytes() + polarity[start:end].tobytes()).digest()
+        for start, end in pairwise(starts)
+    ]
 
 
 def polarity_columns(

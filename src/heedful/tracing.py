@@ -1,21 +1,48 @@
 """From a model and text to a trace. Scores are computed in float64, from float64 copies of the parameters."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import overload
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.models.classifier import Classifier, HierarchicalClassifier
+from heedful.models.classifier import UNITS_AT_ONCE, Classifier, HierarchicalClassifier
 from heedful.text.corpus import Split
-from heedful.text.ragged import segments_of
+from heedful.text.ragged import Batch, in_order, segments_of
 from heedful.text.tokenize import Tokens, Vocabulary
+from heedful.trace_folders import SHARD, SHARD_SIZE, Plan, TraceFolder, checked_size, even_bounds
 from heedful.traces import Trace
 
+Watch = Callable[[int, int], None]
+"""Told how many of how many shards are done."""
 
-def trace(model: Classifier, texts: Split | Iterable[str], *, weights: Trace | None = None) -> Trace:
+
+@overload
+def trace(model: Classifier, texts: Split | Iterable[str], *, weights: Trace | None = None) -> Trace: ...
+@overload
+def trace(
+    model: Classifier,
+    texts: Split | Iterable[str],
+    *,
+    out: Path | str,
+    shard_size: int = SHARD_SIZE,
+    watch: Watch | None = None,
+) -> TraceFolder: ...
+def trace(
+    model: Classifier,
+    texts: Split | Iterable[str],
+    *,
+    weights: Trace | None = None,
+    out: Path | str | None = None,
+    shard_size: int = SHARD_SIZE,
+    watch: Watch | None = None,
+) -> Trace | TraceFolder:
     """What the model attends to and what it uses, for every unit of every text, in their order.
 
         logits = b + Σ_i α_i z_i        α = softmax(a) within the text
@@ -27,6 +54,10 @@ def trace(model: Classifier, texts: Split | Iterable[str], *, weights: Trace | N
     texts: a split of the corpus that the model was trained on, whose labels the trace keeps; or a list of strings, or
         one string, cut as the model's texts were. Strings have no labels.
     weights: another trace of these texts, whose attention scores and weights take the place of the model's own.
+    out: a folder that the trace is written to in shards, for more texts than memory holds; returned is a
+        `heedful.TraceFolder`. A folder that was begun is gone on with. Without it the trace is in memory.
+    shard_size: so many texts in each shard; with an encoder that sees neighbours rather more, whole batches of them.
+    watch: told after each shard how many are done, and of how many.
 
     >>> import heedful
     >>> texts = [f"{word} {thing}" for word in ("good", "bad") for thing in ("film", "plot", "cast", "play", "song")]
@@ -45,7 +76,113 @@ def trace(model: Classifier, texts: Split | Iterable[str], *, weights: Trace | N
     3         1         0      bad  negative
     """
     split = model.interface.read(texts)
-    return _trace(model, split, split.labels if split is texts else None, weights)
+    labelled = split is texts
+    if out is None:
+        return _trace(model, split, split.labels if labelled else None, weights)
+    if weights is not None:
+        raise InputError("Weights of another trace are given to a trace in memory: leave `out` or `weights` away.")
+    shards = Shards(model=model, split=split, folder=Path(out), shard_size=shard_size, labelled=labelled)
+    missing = shards.begin()
+    for done, number in enumerate(missing):
+        shards.write(number)
+        if watch is not None:
+            watch(done + 1, len(missing))
+    return shards.plan.finish(shards.folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shards:
+    """The trace of a model on a split as shards in a folder. Each can be written by another process.
+
+    The numbers are those of the trace in memory, to the last bit: scores of a model that sees no neighbours are
+    computed once for all tokens of the split, and other models read the split in the same batches.
+    """
+
+    model: Classifier = field(repr=False)
+    split: Split
+    folder: Path
+    shard_size: int = SHARD_SIZE
+    labelled: bool = True
+
+    @cached_property
+    def plan(self) -> Plan:
+        return Plan(identity=self.identity, bounds=self._bounds)
+
+    @cached_property
+    def _bounds(self) -> tuple[int, ...]:
+        size = checked_size(self.shard_size)
+        if not self.model.contextual:
+            return even_bounds(len(self.split), size)
+        bounds = [0]
+        for rows in in_order(self.split.lengths, UNITS_AT_ONCE):
+            if (end := int(rows[-1]) + 1) - bounds[-1] >= size or end == len(self.split):
+                bounds.append(end)
+        return tuple(bounds)
+
+    @cached_property
+    def identity(self) -> str:
+        """Of what is traced: the parameters, the texts and where their tokens stand."""
+        found = hashlib.sha256(f"{self.model.settings} {self.labelled}".encode())
+        for name, values in sorted(self.model.state_dict().items()):
+            found.update(name.encode() + values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        return f"{found.hexdigest()[:24]}-{self.split.fingerprint[:24]}"
+
+    def begin(self) -> list[int]:
+        """The numbers of the shards that are to be written."""
+        self.plan.begin(self.folder)
+        return self.plan.missing(self.folder)
+
+    def write(self, number: int) -> None:
+        start, stop = self._bounds[number : number + 2]
+        self._of(start, stop).save(self.folder / SHARD.format(number))
+
+    def _of(self, start: int, stop: int) -> Trace:
+        if self.model.settings.attention_weights == "given":
+            raise InputError("This model was trained with attention weights from elsewhere: trace it in memory.")
+        if self.model.contextual:
+            part = self.split.part(start, stop)
+            return _trace(self._exact, part, part.labels if self.labelled else None)
+        if self._tokens is None:
+            return self._whole.take(torch.arange(start, stop))
+        part, (places, scores, polarity) = self.split.part(start, stop), self._tokens
+        index = places[part.tokens.numbers]
+        return Trace.from_arrays(
+            offsets=part.offsets,
+            attention_scores=scores[index],
+            polarity_scores=polarity[index],
+            bias=self._exact.bias().detach(),
+            labels=part.labels if self.labelled else None,
+            units=part.words(),
+            class_names=self.model.interface.class_names,
+        )
+
+    @cached_property
+    def _exact(self) -> Classifier:
+        return self.model.exact()
+
+    @cached_property
+    def _whole(self) -> Trace:
+        """Of models whose weights are not the softmax of scores of tokens."""
+        return _trace(self._exact, self.split, self.split.labels if self.labelled else None)
+
+    @cached_property
+    def _tokens(
+        self,
+    ) -> tuple[Int[Tensor, " vocab"], Float[Tensor, " distinct"], Float[Tensor, "distinct classes"]] | None:
+        """Where each token of the split is among its distinct ones, and what their scores are; none where scores do not
+        say all."""
+        settings = self.model.settings
+        if settings.attention_weights != "learned" or settings.normaliser != "softmax":
+            return None
+        present = torch.zeros(len(self.model.interface.vocabulary), dtype=torch.bool)
+        for numbers in self.split.tokens.numbers.split(2**22):
+            present[numbers] = True
+        distinct = present.nonzero().squeeze(1)
+        one = torch.zeros(1, dtype=torch.int64)
+        batch = Batch(tokens=distinct, offsets=torch.tensor([0, len(distinct)]), labels=one, instances=one)
+        with torch.no_grad():
+            scores, polarity = self._exact.unit_scores(batch.to(self._exact.embedding.device))
+        return present.cumsum(0) - 1, scores.cpu(), polarity.cpu()
 
 
 def trace_texts(model: Classifier, texts: Iterable[str]) -> tuple[Trace, Split]:

@@ -1,5 +1,6 @@
 """Kendall's τ beside scipy's on thousands of instances, beside five units by hand, and top-k beside a plain loop."""
 
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,13 @@ def test_what_cannot_be_compared_is_refused_with_a_sentence() -> None:
     for k in (0, -1, 1.5, True):
         with pytest.raises(InputError, match=f"k must be a whole number from 1 on, or a share .*; got {k}"):
             agree(torch.ones(2), torch.ones(2), offsets, k=k)
+
+
+def test_exact_p_values_are_those_of_all_orders() -> None:
+    """Counted one by one: 1, 3, 5, 6, 5, 3, 1 of the 24 orders of four units have 0, 1, … swapped pairs."""
+    assert exact_p_values()[4, :5].tolist() == pytest.approx([2 / 24, 8 / 24, 18 / 24, 1.0, 1.0])
+    for n in (5, 6):
+        swaps = [sum(a > b for a, b in combinations(order, 2)) for order in permutations(range(n))]
+        for most in range(n * (n - 1) // 4 + 1):
+            share = sum(count <= most for count in swaps) / len(swaps)
+            assert exact_p_values()[n, most] == pytest.approx(min(1.0, 2 * share))

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ from torch import Tensor
 
 from heedful.analysis.faithfulness import METRICS, Planted, cards, faithfulness, find_metric
 from heedful.analysis.faithfulness.cost import Cost, TooMuch, cost_of_metrics
-from heedful.analysis.faithfulness.metrics import metric_page
 from heedful.analysis.faithfulness.planted import hand_game
 from heedful.errors import InputError, UnknownName
 from heedful.explanations import Explanation
@@ -131,11 +129,6 @@ def test_at_another_share_by_hand() -> None:
     table = faithfulness(game, explanations, ["comprehensiveness@0.5", "sufficiency@2", "log_odds@1"]).table
     assert table["metric"].tolist()[:3] == ["comprehensiveness@0.5", "sufficiency@2", "log_odds@1"]
     assert table["value"].tolist() == pytest.approx([1 / 2, -3 / 20, -LN3, 1 / 4, 0, math.log(6 / 5)])
-
-
-def test_the_page_of_cards_is_that_of_the_metrics() -> None:
-    """Written by: python -c 'from heedful.analysis.faithfulness.metrics import metric_page; print(metric_page())'."""
-    assert (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8") == metric_page() + "\n"
 
 
 def test_cards_say_everything() -> None:

@@ -99,6 +99,15 @@ def test_the_bootstrap_interval_of_a_mean_is_near_the_normal_one() -> None:
     assert found == bootstrap(lambda values: float(values.mean()), sample)
 
 
+def test_each_sample_of_a_bootstrap_has_draws_of_its_own() -> None:
+    """The difference of two means of the same 400 numbers: ± 1.96 √(2 s² / n); with one draw for both it is a point."""
+    sample = np.random.default_rng(2).normal(size=400)
+    found = bootstrap(lambda one, other: float(one.mean() - other.mean()), sample, sample)
+    half = 1.96 * sample.std() * np.sqrt(2 / 400)
+    assert found.value == 0
+    assert (found.low, found.high) == pytest.approx((-half, half), abs=0.02)
+
+
 def test_the_interval_over_seeds_is_students() -> None:
     values = np.array([0.80, 0.82, 0.81, 0.83, 0.79])
     low, high = stats.t.interval(0.95, 4, loc=values.mean(), scale=stats.sem(values))
@@ -183,3 +192,18 @@ def test_means_of_many_rows_over_the_same_resamples() -> None:
     assert found[3].low < found[3].value < found[3].high
     again = means_over_instances(np.stack([values[0], values[0] + 1]), np.full((2, 2), np.nan), seed=3)
     assert again[1].low - again[0].low == pytest.approx(1)
+
+
+def test_intervals_of_means_over_instances_are_those_of_the_level() -> None:
+    """± z s / √n of 400 normal numbers: z is 1.96 at 95 % and 2.58 at 99 %."""
+    sample = np.random.default_rng(5).normal(size=(1, 400))
+    for level, z in ((0.95, 1.960), (0.99, 2.576)):
+        (found,) = means_over_instances(sample, np.full((1, 2), np.nan), resamples=4000, level=level)
+        half = z * sample.std() / 20
+        assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half), abs=0.012)
+
+
+def test_the_chance_of_one_resample_is_enough_for_an_interval() -> None:
+    values, ends = np.array([[1.0, 2.0, 6.0]]), np.array([[0.0, 10.0]])
+    (found,) = means_over_instances(values, ends, resamples=1)
+    assert found.low <= found.value == 3.0 <= found.high

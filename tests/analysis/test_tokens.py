@@ -91,10 +91,17 @@ def test_groups_of_two_classes(negative: int, positive: int, group: str) -> None
         ((0, 0, 6), "c"),
         ((4, 3, 3), "neutral"),
         ((5, 3, 2), "none"),
+        ((9, 3, 0), "none"),  # a share of .75 is not above .75
+        ((10, 3, 0), "a"),
     ],
 )
 def test_groups_of_three_classes(counts: tuple[int, int, int], group: str) -> None:
     assert token_groups(torch.tensor([counts]), ("a", "b", "c"), AS_PRINTED) == [group]
+
+
+def test_a_share_that_lies_a_tenth_from_an_even_one_is_not_neutral() -> None:
+    counts = torch.tensor([[3, 5, 6, 6], [31, 49, 60, 60]])
+    assert token_groups(counts, ("a", "b", "c", "d"), AS_PRINTED) == ["none", "neutral"]
 
 
 def test_a_class_called_neutral_does_not_become_the_neutral_group() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -176,7 +177,7 @@ def test_a_module_holds_score_and_weighing() -> None:
 
 
 KEYS = torch.zeros(2, 3, 4)
-CALL = {"query": torch.zeros(2, 4), "keys": KEYS, "values": None, "mask": None, "previous": None}
+CALL: dict[str, Any] = {"query": torch.zeros(2, 4), "keys": KEYS, "values": None, "mask": None, "previous": None}
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,7 @@ CALL = {"query": torch.zeros(2, 4), "keys": KEYS, "values": None, "mask": None, 
         ({"query": torch.zeros(2, 5, 4)}, "give the keys an axis more, keys.unsqueeze(-3)."),
     ],
 )
-def test_what_would_be_stretched_in_silence_is_a_sentence(given: dict[str, Tensor], sentence: str) -> None:
+def test_what_would_be_stretched_in_silence_is_a_sentence(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(sentence)):
         reading._check(**{**CALL, **given})  # types of arguments are checked before, while tests run
 

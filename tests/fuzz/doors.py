@@ -22,6 +22,7 @@ import torch
 import heedful
 from heedful.errors import HeedfulError
 from tests.fuzz.damage import STRANGE, damage_bytes, damage_json, damage_value, nested, pick
+from tests.fuzz.requests import requests
 
 Knock = Callable[[Random, Path], object]
 
@@ -588,10 +589,10 @@ def explanation_files(random: Random, folder: Path) -> object:
 # The command line -----------------------------------------------------------------------------------------------------
 
 ODD_WORDS = (
-    *("", ".", "..", "~", "-", "--", " ", "a" * 300, "b/" * 200, "🙂", "é\u0301", "\ud800", "\ufeff", "a\nb", "%s"),
+    *("", ".", "..", "~", "-", " ", "a" * 300, "b/" * 200, "🙂", "é\u0301", "\ud800", "\ufeff", "a\nb", "%s"),
     *("/proc/self/mem", "/proc/self/fd/999", "/dev/null", "/dev/full", "file.csv", "file.parquet", "folder"),
     *("http://[::1", "http://a:b", "ftp://x", "0", "-1", "1e9", "nan", "none", "NaN=1", "a=b", "=", "model.x=1"),
-    *("synthetic:size=", "synthetic:classes=1", "synthetic:size=9e9", "synthetic:", "sst ", "SST"),
+    *("synthetic:size=", "synthetic:classes=1", "synthetic:size=9e9", "synthetic", "sst ", "SST"),
 )
 """What people type, by mistake or not."""
 
@@ -663,4 +664,5 @@ DOORS: Mapping[str, Knock] = {
     "vectors": vectors,
     "explanation files": explanation_files,
     "options": options,
+    "requests": requests,
 }

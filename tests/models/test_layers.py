@@ -31,6 +31,17 @@ def test_additive_scores_by_hand() -> None:
 
 
 @pytest.mark.parametrize("kind", [LSTMEncoder, GRUEncoder])
+def test_recurrent_weights_are_drawn_from_one_over_the_root_of_their_size(
+    kind: type[LSTMEncoder] | type[GRUEncoder],
+) -> None:
+    """Uniformly from ± 1/√32, with 32 of the 64 hidden numbers in each direction, biases too."""
+    for name, drawn in kind(50, 64, torch.Generator().manual_seed(1)).recurrent.named_parameters():
+        largest = float(drawn.detach().abs().max())
+        assert 0.9 * 32**-0.5 < largest <= 32**-0.5, name
+        assert abs(float(drawn.detach().mean())) < 0.1 * 32**-0.5, name
+
+
+@pytest.mark.parametrize("kind", [LSTMEncoder, GRUEncoder])
 def test_reading_in_stretches_is_reading_at_once(kind: type[LSTMEncoder] | type[GRUEncoder]) -> None:
     """Hidden vectors and gradients are those of torch's own pass over each document, around the ends of stretches."""
     encoder = kind(3, 4, torch.Generator().manual_seed(2)).double()

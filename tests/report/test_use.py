@@ -7,6 +7,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from heedful.figures.style import ATTENDED, AWAY, TOWARDS
 from heedful.report.html import write_html
+from heedful.spreadsheets import inert
 from tests.browsing import browsing, needs_browser
 from tests.report.made import CLASSES, IMAGE, SCRIPT, TEXTS, TOKENS, made_page
 
@@ -323,6 +325,16 @@ def test_every_table_is_saved_as_csv(report: Report) -> None:
     report.click("#examples .controls button[aria-label*=CSV]")
     _, content = report.saved()
     assert [row[1] for row in rows(content)] == ["text", *TEXTS]
+
+
+def test_a_cell_is_a_text_for_a_spreadsheet_here_as_in_files(report: Report) -> None:
+    """The line of the page's script, run by the browser, beside what Python writes."""
+    script = files("heedful.report").joinpath("templates/page.js").read_text(encoding="utf-8")
+    (line,) = [line for line in script.splitlines() if line.startswith("const inert = ")]
+    line = line.partition("  // ")[0]
+    texts = ["=1", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "'=1", "''@x", "--", "'-"]
+    texts += ["good", "", "-", "'", "'tis", "-0.5", "+3", "-.9", "-1e-05", "a=1", " =1"]
+    assert report.run(f"{line} return {json.dumps(texts)}.map(inert)") == [inert(text) for text in texts]
 
 
 def test_every_figure_is_saved_as_svg_and_png(report: Report) -> None:

@@ -12,14 +12,15 @@ from heedful.config import DataSettings
 from heedful.errors import DataError
 from heedful.store import CORPUS, Store
 from heedful.text import datasets
+from heedful.text.cached import MappedTexts, TextsWriter, open_corpus
 from heedful.text.corpus import Corpus
-from heedful.text.datasets import MappedTexts, cache_corpus, corpus_facts, corpus_key, load_corpus, open_corpus
+from heedful.text.datasets import cache_corpus, corpus_facts, corpus_key, load_corpus
 from tests.commands import environment, write_corpus
 
 READ_ALL = """
 import sys
 from pathlib import Path
-from heedful.text.datasets import open_corpus
+from heedful.text.cached import open_corpus
 corpus = open_corpus(Path(sys.argv[1]))
 sum(map(len, corpus.train.texts)) + int(corpus.train.tokens.numbers.sum() + corpus.train.tokens.spans.sum())
 print("read", flush=True)
@@ -87,7 +88,8 @@ def test_a_missing_file_is_the_readers_sentence(tmp_path: Path) -> None:
 
 def test_mapped_texts_are_a_sequence_of_strings(tmp_path: Path) -> None:
     texts = ["plain", "", "Zoë ☕", "half \ud83d of a pair"]
-    datasets._write_texts(tmp_path / "texts.arrow", texts)
+    with TextsWriter(tmp_path / "texts.arrow") as writer:
+        writer.write(texts)
     mapped = MappedTexts(tmp_path / "texts.arrow")
     assert list(mapped) == texts
     assert (mapped[-1], mapped[1:3], len(mapped)) == (texts[-1], ("", "Zoë ☕"), 4)

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+import stat
 import tarfile
 import threading
 import zipfile
@@ -324,6 +325,28 @@ def test_a_corpus_that_is_at_hand_is_not_fetched(folder: Path, publish: Publish,
     assert folder.joinpath("sst2_tree.jsonl.gz").read_bytes() == b"mine"
 
 
+def test_what_a_killed_process_downloaded_goes_and_what_was_put_there_by_hand_stays(
+    folder: Path, publish: Publish, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish("sst", {"trainDevTestTrees_PTB.zip": trees()})
+    with monkeypatch.context() as patch:
+        patch.setattr(fetching, "write_tables", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            fetch("sst")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".trainDevTestTrees_PTB.zip.fetched",
+        "trainDevTestTrees_PTB.zip",
+    ]
+    tables = ["sst2_tree.jsonl.gz", "sst5_tree.jsonl.gz"]
+    with monkeypatch.context() as patch:
+        patch.setattr(fetching, "_remove_download", lambda _: None)  # it dies before that
+        fetch("sst")
+    assert len(server.asked) == 1
+    (folder / ".trainDevTestTrees_PTB.zip.lock").touch()
+    fetch("sst")
+    assert sorted(path.name for path in folder.iterdir()) == tables
+
+
 def test_a_file_put_there_by_hand_needs_no_network_and_stays(folder: Path, publish: Publish, server: Server) -> None:
     publish("sst", {"trainDevTestTrees_PTB.zip": trees()})
     folder.mkdir()
@@ -352,7 +375,7 @@ def test_a_download_that_breaks_off_goes_on_within_the_call(server: Server, tmp_
     assert download(file, tmp_path / "a.bin", observer=steps.append).read_bytes() == CONTENT
     assert server.asked == [("/a.bin", None), ("/a.bin", "bytes=100000-"), ("/a.bin", "bytes=150000-")]
     assert steps[-1] == Step(file="a.bin", done=256_000, total=256_000)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.bin.fetched", "a.bin"]
 
 
 def test_a_download_goes_on_in_the_next_call(server: Server, tmp_path: Path) -> None:
@@ -451,10 +474,20 @@ def test_no_network_is_told_with_what_to_download_and_where_to_put_it(
     assert "https://nlp.stanford.edu/sentiment/" in said
 
 
-def _link(name: str, target: str) -> tarfile.TarInfo:
+def _link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.type, info.linkname = tarfile.SYMTYPE, target
+    info.type, info.linkname = kind, target
     return info
+
+
+def _zipped_as(kind: int) -> bytes:
+    """An archive whose second member is of this kind of Unix."""
+    out, info = io.BytesIO(), zipfile.ZipInfo("aclImdb/test")
+    info.external_attr = (kind | 0o644) << 16
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("aclImdb/train/pos/0_9.txt", "good")
+        archive.writestr(info, "/etc/passwd")
+    return out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -463,6 +496,12 @@ def _link(name: str, target: str) -> tarfile.TarInfo:
         tarred({"aclImdb/train/pos/0_9.txt": b"good", "../outside.txt": b"bad"}),
         tarred({"aclImdb/train/pos/0_9.txt": b"good", "/etc/outside.txt": b"bad"}),
         tarred({"aclImdb/train/pos/0_9.txt": b"good"}, _link("aclImdb/test", "/etc")),
+        tarred({"aclImdb/train/pos/0_9.txt": b"good"}, _link("aclImdb/test", "/etc/passwd", tarfile.LNKTYPE)),
+        tarred({"aclImdb/train/pos/0_9.txt": b"good"}, _link("aclImdb/test", "", tarfile.CHRTYPE)),
+        tarred({"aclImdb/train/pos/0_9.txt": b"good"}, _link("aclImdb/test", "", tarfile.FIFOTYPE)),
+        _zipped_as(stat.S_IFLNK),
+        _zipped_as(stat.S_IFCHR),
+        _zipped_as(stat.S_IFIFO),
         zipped({"aclImdb/train/pos/0_9.txt": b"good", "aclImdb/../../outside.txt": b"bad"}),
         zipped({"C:\\outside.txt": b"bad"}),
     ],
@@ -507,9 +546,10 @@ def test_an_unknown_corpus_is_told_its_neighbour() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_other_kinds_of_address_are_refused() -> None:
+@pytest.mark.parametrize("base", ["ftp://example.org", "http://", "http://[::1", "http://a:b", "https:/a"])
+def test_other_kinds_of_address_are_refused(base: str) -> None:
     with pytest.raises(DataError, match="begins with http"):
-        fetch("sst", base="ftp://example.org")
+        fetch("sst", base=base)
 
 
 @pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if dataset.sources])

@@ -87,6 +87,18 @@ def test_bucketed_batches_hold_documents_of_similar_length() -> None:
     assert sorted(sizes[batch].tolist() for batch in batches) == [[1, 1, 1], [9, 9, 9]]
 
 
+def test_batches_are_shuffled() -> None:
+    """Which texts stand together, and of those of similar length which batch comes first."""
+    generator = torch.Generator().manual_seed(0)
+    first, second = (torch.cat(list(shuffled(50, 7, generator))).tolist() for _ in range(2))
+    assert list(range(50)) != first != second != list(range(50))
+    alike = [{tuple(sorted(batch.tolist())) for batch in bucketed(torch.ones(60).long(), 6, generator)} for _ in "ab"]
+    assert not alike[0] & alike[1]
+    longest = [int(batch.max()) for batch in bucketed(torch.arange(60), 6, generator)]
+    assert sorted(longest) == list(range(5, 60, 6))
+    assert longest != sorted(longest)
+
+
 @given(strategies.lengths, strategies.small_numbers)
 def test_in_order_keeps_the_order_and_the_limit(sizes: list[int], most: int) -> None:
     batches = list(in_order(torch.tensor(sizes), most))

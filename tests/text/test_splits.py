@@ -12,6 +12,7 @@ from hypothesis import given
 from heedful.errors import DataError
 from heedful.text.corpus import Corpus
 from heedful.text.datasets import load_corpus
+from heedful.text.splits import hold_out
 from tests import strategies
 
 
@@ -71,6 +72,29 @@ def test_a_text_with_two_labels_stays_in_training() -> None:
     texts = ["torn"] * 10 + [f"text{number}" for number in range(20)]
     corpus = load(["a", "b"] * 15, texts=texts)
     assert Counter(corpus.train.texts)["torn"] == 10
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_text_with_two_labels_is_ever_drawn(seed: int) -> None:
+    """Forty texts are both 'a' and 'b'; dev and test are drawn from the four that are one of them."""
+    torn = [f"torn{number}" for number in range(40)]
+    own = [f"own{number}" for number in range(8)]
+    corpus = load(["a"] * 44 + ["b"] * 44, texts=[*torn, *own[:4], *torn, *own[4:]], seed=seed)
+    for split in (corpus.dev, corpus.test):
+        assert set(split.texts) <= set(own)
+        assert set(split.labels.tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("different", [2, 3, 5])
+def test_the_last_text_of_a_class_stays_in_training(different: int, seed: int) -> None:
+    """However large the share that is to be held out, and however often texts are copied."""
+    for copies in (1, 4):
+        texts = [f"{label}{number}" for label in "ab" for number in range(different)] * copies
+        labels = [0 if text[0] == "a" else 1 for text in texts]
+        held = hold_out(texts, labels, share=0.99, seed=seed)
+        kept = {text for text, out in zip(texts, held, strict=True) if not out}
+        assert sorted(text[0] for text in kept) == ["a", "b"]
 
 
 @pytest.mark.parametrize("rare", [1, 2])

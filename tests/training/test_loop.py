@@ -136,6 +136,36 @@ def test_observers_are_told_every_step_and_epoch(corpus: Corpus) -> None:
         assert sorted(seen.tolist()) == list(range(600))
 
 
+@pytest.mark.parametrize("encoder", ["none", "lstm"])
+def test_every_epoch_reads_the_texts_in_another_order(corpus: Corpus, encoder: str) -> None:
+    """Batches of other texts in every epoch, and not those that stand side by side."""
+    seen: dict[int, list[list[int]]] = {}
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepDone):
+            seen.setdefault(event.epoch, []).append(sorted(event.batch.instances.tolist()))
+
+    fit(corpus, encoder=encoder, observers=[listen], **{**QUICK, "epochs": 2})
+    first, second = ({tuple(batch) for batch in batches} for batches in seen.values())
+    assert not first & second
+    assert all(max(batch) - min(batch) > 300 for batch in (*first, *second))
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_texts_and_not_over_batches(corpus: Corpus) -> None:
+    """600 texts in batches of 250, 250 and 100."""
+    steps: list[StepDone] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepDone):
+            steps.append(event)
+
+    model = fit(corpus, observers=[listen], **{**QUICK, "epochs": 1, "batch_size": 250})
+    assert [len(step.batch) for step in steps] == [250, 250, 100]
+    mean = sum(step.loss * len(step.batch) for step in steps) / 600
+    assert model.history["train_loss"].tolist() == pytest.approx([mean], rel=1e-12)
+    assert mean != pytest.approx(sum(step.loss for step in steps) / 3, rel=1e-5)
+
+
 def test_a_step_of_sgd_is_minus_rate_times_the_gradient_of_the_stated_objective(corpus: Corpus) -> None:
     training = TrainingSettings.of(
         {"optimizer": "sgd", "learning_rate": 0.5, "learning_rate_decay": 0.0, "alignment_penalty": 0.3}

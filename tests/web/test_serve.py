@@ -71,6 +71,8 @@ def test_models_of_one_name_are_told_apart(models: list[ServedRun]) -> None:
 def test_others_may_ask_less_often() -> None:
     assert [limits_for(host).rate for host in ("127.0.0.1", "::1", "0.0.0.0")] == [RATE_HERE, RATE_HERE, RATE_OPEN]
     assert limits_for("0.0.0.0", 3.0).rate == 3
+    assert (limits_for("::1").words, limits_for("::1").body_bytes) == (20_000, 262_144)
+    assert (limits_for("::1", words=10**6).words, limits_for("::1", words=10**6).body_bytes) == (10**6, 12 * 10**6)
 
 
 def test_answers_do_not_wait_for_acknowledgements() -> None:

@@ -282,8 +282,9 @@ def test_intervals_of_errors_may_lie_above_one(tmp_path: Path) -> None:
     assert table["self-attention", "right"]["high"] == 1.0
 
 
-def test_cards_in_the_documentation_are_those_of_the_code() -> None:
+def test_cards_in_the_documentation_are_those_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/zoo.md has every card and what every task asks, as they are now."""
+    monkeypatch.setattr(tasks, "TASKS", ALL)
     written = (Path(__file__).parents[2] / "docs" / "zoo.md").read_text(encoding="utf-8")
     for member in MEMBERS.values():
         assert "\n".join(comparing.member_section(member)) in written, member.name

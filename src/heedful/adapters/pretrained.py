@@ -40,6 +40,7 @@ from heedful.adapters.pieces import (
     reads_several,
 )
 from heedful.errors import ConfigError, load_extra
+from heedful.files import is_folder
 from heedful.models.frozen import quietly
 from heedful.subjects import ATTENTION, DELETE, MASK, Units
 from heedful.text.ragged import offsets_of
@@ -159,11 +160,12 @@ def _reach(text: str, ends: Sequence[int], place: Place) -> Place:
 def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -> tuple[Any, Any]:
     """Model and tokenizer of a local folder: weights from safetensors only, no code of others, single precision."""
     transformers: Any = load_extra("transformers", "transformers", "Transformer models")
-    if not folder.is_dir() and not hub:
+    if not is_folder(folder) and not hub:
         raise ConfigError(
             f"There is no folder '{folder}' with a model. Give the folder that save_pretrained wrote (config.json, "
             "model.safetensors, tokenizer.json), or say hub=True if this is a name on the hub."
         )
+    _refuse_pickles(folder)
     how = {"local_files_only": not hub, "trust_remote_code": False}
     weights = {"use_safetensors": True, "attn_implementation": "eager", "dtype": torch.float32}
     kind = transformers.AutoModelForSequenceClassification
@@ -176,6 +178,17 @@ def load_pretrained(folder: Path, tokenizer: Any = None, *, hub: bool = False) -
             "classify. Fine-tune it first and save it with save_pretrained."
         )
     return model, tokenizer
+
+
+def _refuse_pickles(folder: Path) -> None:
+    """Weights that run whatever code their file holds when they are loaded."""
+    others = sorted(path.name for path in folder.glob("*") if path.suffix in {".bin", ".pt", ".pth", ".ckpt", ".pkl"})
+    if others and not [*folder.glob("*.safetensors")]:
+        raise ConfigError(
+            f"'{folder}' has no safetensors, and '{others[0]}' is not read: such a file can run code when it is loaded."
+            " If you trust whoever made it, load the model yourself and give it, heedful.subject(model, tokenizer), or "
+            "save it again with save_pretrained."
+        )
 
 
 def pretrained_subject(

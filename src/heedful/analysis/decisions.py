@@ -111,9 +111,10 @@ def rounding(lengths: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 @once_per_trace
 def magnitude(trace: Trace) -> float:
-    """A bound on |z_ik + b_k|."""
+    """A bound on |z_ik + b_k|, the same for all shards of a trace."""
     low, high = trace.polarity_scores.aminmax()
-    return max(-float(low), float(high)) + float(trace.bias.abs().max())
+    largest = trace.part.largest if trace.part else max(-float(low), float(high))
+    return largest + float(trace.bias.abs().max())
 
 
 def unit_scale(trace: Trace) -> float:

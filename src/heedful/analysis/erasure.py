@@ -344,8 +344,10 @@ def single_erasure(trace: Trace, by: str | Ranking = "attention", seed: int = 0)
 
 def _other_units(trace: Trace, top: Int[Tensor, " instances"], seed: int) -> Int[Tensor, " instances"]:
     """A unit of every instance, uniform over those that are not its top unit (the top unit where there is no other)."""
-    lengths = trace.lengths.numpy(force=True)
+    part = trace.part
+    lengths = (part.lengths if part else trace.lengths).numpy(force=True)
     drawn = np.random.default_rng([seed, OTHER_UNIT]).integers(np.maximum(lengths - 1, 1))
+    drawn = drawn[part.first : part.first + len(trace)] if part else drawn
     others = trace.offsets[:-1] + torch.from_numpy(drawn).to(trace.offsets.device)
     return others + ((others >= top) & (trace.lengths > 1))
 

@@ -52,7 +52,8 @@ def permutation_test(trace: Trace, shuffles: int = 100, seed: int = 0) -> ShownT
     moved, flips = np.empty((len(trace), shuffles)), np.empty(len(trace))
     offsets, weights, polarity = arrays(trace.offsets, trace.attention_weights, trace.polarity_scores)
     outputs = arrays(trace.bias, logits(trace).softmax(1), decisions(trace))
-    own = offsets, weights, polarity, *outputs, np.uint64(seed % 2**64), moved, flips
+    chance = np.uint64(seed % 2**64), np.uint64(trace.part.first if trace.part else 0)
+    own = offsets, weights, polarity, *outputs, *chance, moved, flips
     each(lambda part: shuffled_outputs(*part, *own), shares(len(trace), len(weights) * shuffles))
     table = pd.DataFrame(
         {
@@ -97,13 +98,14 @@ def quarters(largest: "pd.Series[float]") -> "pd.Series[pd.CategoricalDtype]":
 
 @compiled
 @no_type_check
-def shuffled_outputs(start, stop, offsets, weights, polarity, bias, before, chosen, seed, moved, flips):
-    """TVD of every shuffle of every instance, and the share of shuffles that change the decision."""
+def shuffled_outputs(start, stop, offsets, weights, polarity, bias, before, chosen, seed, first, moved, flips):
+    """TVD of every shuffle of every instance, and the share of shuffles that change the decision. `first` is the number
+    that the first instance has in the whole trace."""
     classes = len(bias)
     sums = np.empty(classes)
     for t in range(start, stop):
         begin, n = offsets[t], offsets[t + 1] - offsets[t]
-        alpha, state, changed = weights[begin : begin + n].copy(), mixed(seed, np.uint64(t)), 0
+        alpha, state, changed = weights[begin : begin + n].copy(), mixed(seed, first + np.uint64(t)), 0
         for s in range(moved.shape[1]):
             for i in range(n - 1, 0, -1):
                 state += np.uint64(0x9E3779B97F4A7C15)

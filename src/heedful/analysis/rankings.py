@@ -65,8 +65,11 @@ class Ranking:
 
 
 def _drawn(trace: Trace, seed: int, order: int) -> Float[Tensor, " units"]:
-    """Uniform numbers."""
-    drawn = np.random.default_rng([seed, order]).random(len(trace.attention_weights))
+    """Uniform numbers; a shard has those that the whole trace has for its units."""
+    generator = np.random.PCG64([seed, order])
+    if trace.part:
+        generator.advance(trace.part.first_unit)  # one step for each number
+    drawn = np.random.Generator(generator).random(len(trace.attention_weights))
     return torch.from_numpy(drawn).to(trace.attention_weights.device)
 
 

@@ -36,7 +36,12 @@ def outcomes(trace: Trace) -> pd.DataFrame:
 
 def has_learned(trace: Trace) -> bool:
     """Whether the model of a trace is shown to have learned something; without labels there is no telling otherwise."""
-    return trace.labels is None or CLAIMS[0].judge({"outcomes": outcomes(trace)}).decision == "yes"
+    return trace.labels is None or shows_learning(outcomes(trace))
+
+
+def shows_learning(outcomes: pd.DataFrame) -> bool:
+    """The same by the outcomes of distinct texts."""
+    return CLAIMS[0].judge({"outcomes": outcomes}).decision == "yes"
 
 
 def better_than_guessing(rows: pd.DataFrame) -> Estimate:

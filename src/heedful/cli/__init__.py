@@ -1,6 +1,7 @@
 """The command line: parse, call one public function, print. Nothing heavy is imported before it is needed."""
 
 import os
+import resource
 import sys
 import tempfile
 import traceback
@@ -13,10 +14,12 @@ from heedful.cli.audit import attack, audit, erase, explain, train
 from heedful.cli.data import data_app, doctor
 from heedful.cli.explainers import explainers_app
 from heedful.cli.faithfulness import faithfulness
+from heedful.cli.help import add_endings, ending
 from heedful.cli.report import report
 from heedful.cli.runs import runs_app
 from heedful.cli.serve import serve
 from heedful.cli.sweep import calibrate, reproduce, sweep
+from heedful.cli.traces import trace
 from heedful.cli.zoo import zoo_app
 from heedful.errors import HeedfulError, reason
 from heedful.version import __version__
@@ -24,19 +27,20 @@ from heedful.version import __version__
 app = typer.Typer(
     help="Can you trust attention as an explanation of this text classifier, on this data?",
     no_args_is_help=True,
-    add_completion=False,
+    epilog=ending(),
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich would double the time that --help takes
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 for command in (
-    audit, train, explain, erase, attack, faithfulness, report, serve, reproduce, sweep, calibrate, doctor,
+    audit, train, trace, explain, erase, attack, faithfulness, report, serve, reproduce, sweep, calibrate, doctor,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(data_app, name="data")
 app.add_typer(explainers_app, name="explainers")
 app.add_typer(runs_app, name="runs")
 app.add_typer(zoo_app, name="zoo")
+add_endings(app)
 
 UNREAD = 141
 """The exit code where nobody reads the output any more: 128 and the number of the signal of a closed pipe."""
@@ -44,6 +48,14 @@ UNREAD = 141
 
 UNFORESEEN = 70
 """The exit code of an error inside the program, as sysexits has it."""
+
+
+MORE_MEMORY = (
+    "Give this process more (`ulimit -v`, the limit of its container), or it less to do: smaller data or models, fewer "
+    "workers (-j). What was finished before is kept."
+)
+_NO_MEMORY = ("allocate memory", "map segment", "out of memory")
+"""What libraries say that are refused memory."""
 
 
 @app.callback(invoke_without_command=True)
@@ -71,16 +83,30 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        app()
+        app(prog_name="heedful")  # as it is installed, also where it is called as a module
     except HeedfulError as error:
         print(f"heedful: {error}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:
         raise
     except Exception as error:
+        if _is_short_of_memory(error):
+            print(f"heedful: memory ran out ({reason(error)}). {MORE_MEMORY}", file=sys.stderr)
+            sys.exit(1)
         _end_unforeseen(error)
     finally:
         sys.stdout.flush()  # here, and not when the interpreter ends: that would complain of a closed pipe
+
+
+def _is_short_of_memory(error: BaseException | None) -> bool:
+    """Also in the words of libraries; where there is a limit, one that cannot be loaded is short of it too."""
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    while error is not None:
+        loading = limited and isinstance(error, (ImportError, OSError))
+        if loading or isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _end_unforeseen(error: Exception) -> None:

@@ -20,6 +20,8 @@ from heedful.cli.options import (
     Metrics,
     ModelName,
     Most,
+    On,
+    ShardWorkers,
     StoreRoot,
     TablesOut,
     TextCount,
@@ -30,6 +32,7 @@ from heedful.cli.options import (
     names_of,
     print_json,
     print_lines,
+    read_trace,
     show_page,
     with_settings,
 )
@@ -219,7 +222,10 @@ def erase(
         str | None, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="A trace file (.parquet, .safetensors) instead of a text.")
+        Path | None,
+        typer.Option(
+            "--trace", help="A trace file (.parquet, .safetensors), or a folder of shards, instead of a text."
+        ),
     ] = None,
     inputs: Annotated[
         str | None,
@@ -228,6 +234,8 @@ def erase(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Draws random orders; default: the run's seed, 0 for a trace.")
     ] = None,
+    on: On = "local",
+    workers: ShardWorkers = 1,
     out: TablesOut = None,
     everything: AllUnits = False,
     store: StoreRoot = Path("runs"),
@@ -237,7 +245,11 @@ def erase(
 
     With TEXT and --run, one text; with --run alone, the test split of that run; with --trace, a trace of any model.
     With --input and --run, words leave the text beside their weights: on the TEXT, or on 100 test texts of the run.
+    --on and --workers are for a trace in shards, as `heedful trace` writes it.
     """
+    shared = on != "local" or workers != 1
+    if shared and (trace is None or not trace.is_dir()):
+        raise typer.BadParameter("--on and --workers are for a trace in shards: give its folder by --trace")
     if text is not None and run is not None and trace is None:
         if out is not None:
             raise typer.BadParameter("--out is for the tables of many texts; of one text --json prints everything")
@@ -255,7 +267,8 @@ def erase(
             raise typer.BadParameter("--input needs a model to read again: give --run, with or without a TEXT")
         _show(_erase_inputs(run, store, inputs), out, f"-{inputs}", as_json)
     elif text is None and (run is None) != (trace is None):
-        _show(_erase_trace(run, store, trace, seed), out, "", as_json)
+        page = _erase_shards(trace, seed, on, workers) if trace and trace.is_dir() else None
+        _show(page or _erase_trace(run, store, trace, seed), out, "", as_json)
     else:
         raise typer.BadParameter("give a TEXT with --run, or --run alone, or --trace alone")
 
@@ -268,7 +281,8 @@ def attack(
         str | None, typer.Option("--run", help="A run: its directory, or the beginning of its name in the store.")
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="A trace file (.parquet, .safetensors) instead of a run.")
+        Path | None,
+        typer.Option("--trace", help="A trace file (.parquet, .safetensors), or a folder of shards, instead of a run."),
     ] = None,
     epsilon: Annotated[
         float | None,
@@ -311,14 +325,12 @@ def attack(
         raise typer.BadParameter("--determined is of a model and its training texts: give a RUN alone")
     from heedful.cli.text_views import print_attacked
     from heedful.studies.attack import Kind, attack_text, attack_trace
-    from heedful.traces import Trace
 
     given = epsilon is not None or floor is not None or without_top is not None
     asked = Kind.asked(epsilon or 0.0, floor or 0.0, without_top or 0) if given else None
     if run is None:
-        _show(
-            attack_trace(Trace.load(trace or Path()), seed=seed or 0, shuffles=shuffles, asked=asked), out, "", as_json
-        )
+        page = attack_trace(read_trace(trace or Path()), seed=seed or 0, shuffles=shuffles, asked=asked)
+        _show(page, out, "", as_json)
         return
     found = find_run(run, store)
     drawn = _drawn(seed, found)
@@ -370,6 +382,15 @@ def _erase_trace(name: str | None, store: Path, file: Path | None, seed: int | N
         return erase_trace(Trace.load(file or Path()), seed=seed or 0)
     run = find_run(name, store)
     return erase_trace(run.trace(), seed=_drawn(seed, run))
+
+
+def _erase_shards(folder: Path, seed: int | None, on: str, workers: int) -> "Page":
+    from heedful.cli.progress import counting
+    from heedful.studies.erase import erase_trace
+    from heedful.trace_folders import TraceFolder
+
+    with counting("erasing") as watch:
+        return erase_trace(TraceFolder(folder), seed=seed or 0, on=on, workers=workers, watch=watch)
 
 
 def _drawn(seed: int | None, run: "Run") -> int:

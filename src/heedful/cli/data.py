@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.options import DATA, FILES, Json, print_json, print_lines, with_settings
+from heedful.cli.options import DATA, FILES, Json, StoreRoot, print_json, print_lines, with_settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,17 +118,20 @@ def _downloads() -> "Iterator[Callable[[Step], None]]":
         yield watch
 
 
-def doctor(as_json: Json = False) -> None:
-    """Versions, device and data folder: what this installation has."""
+def doctor(store: StoreRoot = Path("runs"), as_json: Json = False) -> None:
+    """Versions, device, data folder and store: what this installation has, and whether all runs are sound."""
     import importlib.metadata
     import os
 
     import torch
 
+    from heedful.cli.runs import check_store
     from heedful.pipeline import environment
+    from heedful.store import Store
     from heedful.text.recipes import DATASETS, data_folder
 
     folder = data_folder()
+    runs, damaged = check_store(Store(store))
     missing = [name for name, dataset in DATASETS.items() if not dataset.available]
     libraries = ("numpy", "pandas", "scipy", "tokenizers", "safetensors")
     installation = {
@@ -138,5 +142,8 @@ def doctor(as_json: Json = False) -> None:
         "data folder": f"{folder}{'' if folder.is_dir() else ' (not there)'}",
         "corpora": ", ".join(name for name in DATASETS if name not in missing),
         "not at hand": ", ".join(missing) or "none",
+        "store": f"{store} ({runs:,} runs, {len(damaged):,} damaged{': see heedful runs verify' if damaged else ''})",
     }
     print_lines(installation, [f"{name:14} {value}" for name, value in installation.items()], as_json)
+    if damaged:
+        raise typer.Exit(1)

@@ -21,10 +21,13 @@ from heedful.cli.options import (
     Threads,
     Truncate,
     find_model,
+    is_trace_folder,
     names_of,
+    read_trace,
     show_page,
     with_settings,
 )
+from heedful.files import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +49,9 @@ def faithfulness(
     how: How = None,
     explanations: Annotated[
         list[Path] | None,
-        typer.Option("--explanations", help="A file of explanations: Parquet, JSON lines (also ERASER's), JSON."),
+        typer.Option(
+            "--explanations", metavar="FILE", help="A file of explanations: Parquet, JSON lines (also ERASER's), JSON."
+        ),
     ] = None,
     watch: Annotated[
         bool,
@@ -66,9 +71,9 @@ def faithfulness(
 ) -> None:
     """Explain test texts of a model in many ways and measure how faithful each explanation is, with intervals.
 
-    --model is a folder of transformers, a run, or a trace file (then without DATA). Where the file of DATA has a column
-    `rationales`, spans [start, end) of words that people marked, plausibility is measured too. With --watch it is asked
-    of the metrics themselves whether they can be trusted.
+    --model is a folder of transformers, a run, or a trace, a file or a folder of shards (then without DATA). Where the
+    file of DATA has a column `rationales`, spans [start, end) of words that people marked, plausibility is measured
+    too. With --watch it is asked of the metrics themselves whether they can be trusted.
     """
     from heedful.cli.progress import stages
     from heedful.studies.faithfulness import Wanted
@@ -103,13 +108,12 @@ def _measured(settings: "RunSettings", model: str, store: Path, wanted: "Wanted"
     from heedful.studies import faithfulness as study
     from heedful.studies.models import subject_of
     from heedful.studies.rationales import read_marked, texts_by_id
-    from heedful.traces import Trace
 
     place, data = Path(model), settings.data
-    if place.is_file() and place.suffix in TRACES:
+    if (is_file(place) and place.suffix in TRACES) or is_trace_folder(place):
         if data.source != type(data)().source:
             raise typer.BadParameter("a trace has its own texts: leave DATA away")
-        return study.measure_trace(Trace.load(place), wanted, watch=told, name=place.name)
+        return study.measure_trace(read_trace(place), wanted, watch=told, name=place.name)
     subject = subject_of(find_model(model, store, settings), **how)
     marked = read_marked(data.source, text_column=data.text_column, encoding=data.encoding)
     named = texts_by_id(data.source, text_column=data.text_column, encoding=data.encoding) if wanted.files else None

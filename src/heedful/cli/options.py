@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.errors import StoreError
+from heedful.files import is_file, is_folder
 from heedful.store import MANIFEST, Store
 
 if TYPE_CHECKING:
     from heedful.config import RunSettings
     from heedful.pipeline import Run
     from heedful.report.page import Page
+    from heedful.trace_folders import TraceFolder
+    from heedful.traces import Trace
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 StoreRoot = Annotated[Path, typer.Option("--store", envvar="HEEDFUL_STORE", help="The folder of runs.")]
@@ -26,6 +29,9 @@ AllVerdicts = Annotated[
 RunName = Annotated[str, typer.Argument(help="A run: the name of its directory, or the beginning of it.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: by cores.")]
 On = Annotated[str, typer.Option("--on", help="local, ray, or ray://host:port.")]
+ShardWorkers = Annotated[
+    int, typer.Option("--workers", "-j", min=1, help="Processes of this machine that share the shards; default: 1.")
+]
 TablesOut = Annotated[
     Path | None, typer.Option("--out", "-o", help="Where the tables go, as CSV, Parquet and LaTeX, and pictures.")
 ]
@@ -41,9 +47,12 @@ DATA: dict[str, Any] = {
     "source": Annotated[
         str | None, typer.Argument(help="A corpus name (see `heedful data list`) or a CSV, TSV, JSON or Parquet file.")
     ],
-    "text_column": _option(str, "The column that holds the text."),
-    "label_column": _option(str, "The column that holds the label."),
-    "split_column": _option(str, "The column that names the split; none uses no column and draws all splits."),
+    "text_column": _option(str, "The column that holds the text; default: the one that is recognised."),
+    "label_column": _option(str, "The column that holds the label; default: the one that is recognised."),
+    "split_column": _option(
+        str,
+        "The column that names the split; none draws all splits; default: the one that is recognised.",
+    ),
     "split_values": _option(
         str,
         "What the values of the split column mean, e.g. train=rest,dev=validate; skip=VALUE leaves rows out.",
@@ -57,14 +66,14 @@ DATA: dict[str, Any] = {
     "encoding": _option(str, "The file's text encoding, e.g. cp1252; default: utf-8."),
 }
 MODEL: dict[str, Any] = {
-    "structure": _option(str, "flat or hierarchical: attention to words, or to sentences too."),
-    "attention": _option(str, "dot or additive."),
+    "structure": _option(str, "flat (default) or hierarchical: attention to words, or to sentences too."),
+    "attention": _option(str, "dot (default) or additive."),
     "encoder": _option(
-        str, "none, affine, tanh, lstm, gru, conv; or transformer, frozen, with --set model.encoder_path=…"
+        str, "none (default), affine, tanh, lstm, gru, conv; or transformer, frozen, with --set model.encoder_path=…"
     ),
-    "score_scale": _option(float, "λ, the divisor of the attention scores.", "--score-scale"),
-    "epochs": _option(int, "Passes over the training split."),
-    "seed": _option(int, "Draws parameters, order and dropout."),
+    "score_scale": _option(float, "λ, the divisor of the attention scores; default: 10.", "--score-scale"),
+    "epochs": _option(int, "Passes over the training split; default: 40."),
+    "seed": _option(int, "Draws parameters, order and dropout; default: 0."),
 }
 FILES: dict[str, Any] = {
     "config": _option(Path, "A TOML or JSON file of settings.", "--config"),
@@ -135,7 +144,12 @@ Metrics = Annotated[
         help="Which metrics (docs/metrics.md); default: all that can be had, but naopc of a model, and sensitivity.",
     ),
 ]
-How = Annotated[str | None, typer.Option("--how", help="How units are taken away: attention, delete or mask.")]
+How = Annotated[
+    str | None,
+    typer.Option(
+        "--how", help="How units are taken away: attention, delete or mask; default: the first that the model offers."
+    ),
+]
 Truncate = Annotated[
     bool, typer.Option("--truncate", help="Read only the beginning of texts that are too long for the model.")
 ]
@@ -163,23 +177,36 @@ def names_of(given: str | None) -> list[str] | None:
 TRACES = (".parquet", ".safetensors")
 
 
+def is_trace_folder(place: Path) -> bool:
+    """Whether a folder is a trace in shards, or was begun to be one."""
+    return any((place / name).is_file() for name in ("plan.json", "trace.json"))
+
+
+def read_trace(place: Path) -> "Trace | TraceFolder":
+    """A trace file, or a folder of shards, which stays on disk."""
+    from heedful.trace_folders import TraceFolder
+    from heedful.traces import Trace
+
+    return TraceFolder(place) if place.is_dir() else Trace.load(place)
+
+
 def find_model(name: str, store: Path, settings: "RunSettings") -> "Path | Run":
     """The folder of a transformer, which needs data of its own, or a run."""
     from heedful.config import RunSettings
 
     place = Path(name)
-    if place.is_dir() and not (place / MANIFEST).is_file():
+    if is_folder(place) and not is_file(place / MANIFEST):
         if settings.data.source == RunSettings().data.source:
             raise typer.BadParameter("give DATA, texts with labels, beside --model")
         return place
-    if place.is_file() and place.suffix in TRACES:
+    if is_file(place) and place.suffix in TRACES:
         raise StoreError(
             f"'{name}' is a trace and no model. Its explanations are measured by: heedful faithfulness --model {name}."
         )
     try:
         return find_run(name, store)
     except StoreError as error:
-        file = " (it is a file)" if place.is_file() else ""
+        file = " (it is a file)" if is_file(place) else ""
         raise StoreError(
             f"There is no folder '{name}'{file} with a model. Give the folder that save_pretrained wrote, or a run. "
             f"{error}"
@@ -191,9 +218,9 @@ def find_run(name: str, store: Path) -> "Run":
     from heedful.pipeline import Run
 
     place = Path(name)
-    if (place / MANIFEST).is_file():
+    if is_file(place / MANIFEST):
         return Run(place)
-    if name in {"", "."} or (place.is_absolute() and place.is_dir()):
+    if name in {"", "."} or (place.is_absolute() and is_folder(place)):
         raise StoreError(
             f"'{name}' is not a run: there is no {MANIFEST} in it. Give the directory of a run, or the beginning of "
             "its name in the store (`heedful runs list`)."

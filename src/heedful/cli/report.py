@@ -8,6 +8,7 @@ import typer
 
 from heedful.cli.options import AllVerdicts, Json, StoreRoot, find_run, show_page
 from heedful.errors import ConfigError, StoreError
+from heedful.files import exists, is_file
 from heedful.store import MANIFEST
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def report(
 def _page(names: Sequence[str], out: Path, store: Path) -> "Page":
     from heedful.studies.study import STUDIES
 
-    studies = [name for name in names if name in STUDIES and not Path(name).exists()]
+    studies = [name for name in names if name in STUDIES and not exists(Path(name))]
     if studies:
         return _study(studies[0], out, store, alone=len(names) == 1)
     notices: list[str] = []
@@ -76,15 +77,15 @@ def _study(name: str, out: Path, store: Path, *, alone: bool) -> "Page":
 def _runs(name: str, store: Path, notices: list[str]) -> "Iterator[Run]":
     """The run of that name, or all finished ones of a plan; what is missing is added to the notices."""
     place = Path(name)
-    if place.suffix in PLANS and place.is_file():
+    if place.suffix in PLANS and is_file(place):
         yield from _planned(place, store, notices)
         return
-    if (place / "study.html").is_file():
+    if is_file(place / "study.html"):
         raise StoreError(
             f"'{name}' is the folder of a study, whose report is '{place / 'study.html'}'. To make it again from the "
             "runs in the store, name the study, such as sun2020."
         )
-    if (place / "config.json").is_file() and not (place / MANIFEST).is_file():
+    if is_file(place / "config.json") and not is_file(place / MANIFEST):
         raise StoreError(
             f"'{name}' is the folder of a model and not a run. `heedful audit DATA --model {name}` writes its report."
         )

@@ -1,6 +1,7 @@
 """`heedful runs`: look at, compare and remove finished runs."""
 
 import json
+from collections.abc import Sequence
 from math import nan
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli.options import Json, RunName, StoreRoot, print_lines
-from heedful.errors import ConfigError
+from heedful.errors import ConfigError, StoreError
 from heedful.files import write_table
-from heedful.store import PARTS, PREFIX, Store, flatten, read_manifest, verify
+from heedful.store import CORPUS, PARTS, PREFIX, VECTORS, Store, flatten, read_manifest, verify
 
 runs_app = typer.Typer(help="The finished runs of a store.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -139,24 +140,45 @@ def verify_runs(
     store: StoreRoot = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Check that the files of runs hold what was written to them."""
-    from heedful.cli.progress import counting
-
+    """Check that files of runs hold what was written."""
     place = Store(store)
-    paths = [place.resolve(name) for name in runs or ()] or place.finished()
-    wrong = {}
-    with counting("checking runs") as watch:
-        for done, path in enumerate(paths, 1):
-            if said := verify(path):
-                wrong[path.name] = said
-            watch(done, len(paths))
+    checked, wrong = check_store(place, [place.resolve(name) for name in runs or ()])
     lines = [
         *(sentence for said in wrong.values() for sentence in said),
-        f"{len(paths):,} runs, {len(wrong):,} damaged",
+        f"{checked:,} runs, {len(wrong):,} damaged",
     ]
-    print_lines({"runs": len(paths), "damaged": wrong}, lines, as_json)
+    print_lines({"runs": checked, "damaged": wrong}, lines, as_json)
     if wrong:
         raise typer.Exit(1)
+
+
+def check_store(store: Store, chosen: Sequence[Path] = ()) -> tuple[int, dict[str, list[str]]]:
+    """How many runs were checked, and what is wrong with which; without a choice all of them, and what they share."""
+    from heedful.cli.progress import counting
+
+    runs = chosen or store.finished()
+    shared = [] if chosen else [path for kind in (CORPUS, VECTORS) for path in (store.root / kind.folder).glob("[!.]*")]
+    wrong: dict[str, list[str]] = {}
+    if not runs and not shared:
+        return 0, wrong
+    with counting("checking runs") as watch:
+        for done, path in enumerate([*runs, *shared], 1):
+            if said := verify(path) if done <= len(runs) else _verify_shared(path):
+                wrong[path.name] = said
+            watch(done, len(runs) + len(shared))
+    return len(runs), wrong
+
+
+def _verify_shared(path: Path) -> list[str]:
+    """What is wrong with a cached corpus or with word vectors."""
+    from heedful.tensor_files import load_tensors
+    from heedful.text.cached import open_corpus
+
+    try:
+        open_corpus(path) if path.is_dir() else load_tensors(path, StoreError, "Remove it: it is made again.")
+    except StoreError as error:
+        return [str(error)]
+    return []
 
 
 def _told(run: Path) -> dict[str, Any]:

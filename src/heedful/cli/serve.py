@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.options import StoreRoot, find_run
+from heedful.files import is_file
 from heedful.store import MANIFEST
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def serve(
         float | None,
         typer.Option(help="Requests a second of each client; default: 500, or 50 with a --host that others can reach."),
     ] = None,
+    words: Annotated[int, typer.Option(min=1, help="Words that a text may have.")] = 20_000,
     store: StoreRoot = Path("runs"),
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
 ) -> None:
@@ -38,7 +40,7 @@ def serve(
     from heedful.web.limits import Hosts, is_local
     from heedful.web.serving import address, limits_for, listen, make_server
 
-    limits, found = limits_for(host, rate), [_find(name, store) for name in models]
+    limits, found = limits_for(host, rate, words), [_find(name, store) for name in models]
     with listen(host, port) as taken:  # before models are read, which may take a while
         served = [_ready(one, limits.words) for one in found]
         server = make_server(served, hosts=Hosts.of(host, tuple(allow_host or ())), limits=limits)
@@ -60,7 +62,7 @@ def serve(
 def _find(name: str, store: Path) -> "Run | Path":
     """A run, or a folder that holds a transformers model and no run."""
     place = Path(name)
-    if (place / "config.json").is_file() and not (place / MANIFEST).is_file():
+    if is_file(place / "config.json") and not is_file(place / MANIFEST):
         return place
     return find_run(name, store)
 

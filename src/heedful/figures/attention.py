@@ -115,15 +115,15 @@ def attention_grid(table: pd.DataFrame) -> Canvas:
 
 def _panel(part: pd.DataFrame, look: str) -> Panel:
     rows, columns = _words(part, "row"), _words(part, "column")
+    parts = part[["column", "row", "weight", "source", "word"]].to_numpy().tolist()
     cells = [
         (int(column), int(row), float(weight), bool(source), _cut(str(word)))
-        for column, row, weight, source, word in part[
-            ["column", "row", "weight", "source", "word"]
-        ].itertuples(index=False)
-    ]  # fmt: skip
+        for column, row, weight, source, word in parts
+    ]
     if len(rows) > 1 or len(columns) == 1:
         return Panel(rows=rows, columns=columns, cells=cells, title=look)
-    return Panel(rows=columns, columns=rows, cells=[(row, column, *rest) for column, row, *rest in cells])
+    turned = [(row, column, weight, source, word) for column, row, weight, source, word in cells]
+    return Panel(rows=columns, columns=rows, cells=turned)
 
 
 def _lines(panels: Sequence[Panel]) -> Iterator[list[Panel]]:

@@ -20,6 +20,7 @@ from heedful.files import write_text
 from heedful.report.page import Page, PageTable
 from heedful.report.terminal import line_words
 from heedful.report.timeline import SCRIPT as TIMELINE
+from heedful.spreadsheets import as_csv
 
 MARKS = {"yes": "holds", "no": "fails", "not shown": "open"}
 
@@ -89,7 +90,7 @@ def _data(value: object) -> Markup:
 
 def _csv(table: PageTable) -> Markup:
     """The numbers behind a table as the text of a CSV file."""
-    return _data(table.numbers.head(CSV_ROWS).to_csv(index=False))
+    return _data(as_csv(table.numbers.head(CSV_ROWS)))
 
 
 def _cut(table: PageTable) -> str:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from heedful.analysis.adversary import LARGEST, PerInstance, adversarial_attention
 from heedful.analysis.flips import in_front
+from heedful.analysis.in_shards import in_shards
 from heedful.analysis.permutation import permutation_test, quarters
 from heedful.claims import Verdict, judge
 from heedful.claims.manipulation import BARELY, ELSEWHERE, FAR, WITHIN
@@ -24,6 +25,7 @@ from heedful.report.page import Page, PageTable, Section
 from heedful.report.strips import pushes_of
 from heedful.studies.explain import Explanation, explain
 from heedful.studies.measures import InWords, in_words, per_cent, two_digits
+from heedful.trace_folders import TraceFolder
 from heedful.traces import Trace
 
 SHUFFLES = 100
@@ -129,7 +131,7 @@ class AttackedAttention:
 
 
 def attack_attention(
-    trace: Trace,
+    trace: Trace | TraceFolder,
     *,
     seed: int = 0,
     unit: str = "words",
@@ -144,7 +146,7 @@ def attack_attention(
     rows = judged_rows(trace, seed)
     tables = {
         "adversary": adversaries(trace, seed=seed, kinds=kinds),
-        "permutation": permutation_test(trace, shuffles, seed),
+        "permutation": in_shards(trace, lambda some: permutation_test(some, shuffles, seed)),
     }
     once = {name: table[first[table["instance"]] & (table["units"] > 1)] for name, table in tables.items()}
     claims = ("J2", *(claim for kind in kinds for claim in CLAIMS.get(kind, ())))
@@ -159,24 +161,27 @@ def attack_attention(
         others=_summary(once["adversary"], kinds),
         shuffled=_by_quarter(once["permutation"]),
         verdicts=judge(claims, once),
-        words=_attack_words(once["adversary"], kinds, len(trace.bias), unit),
+        words=_attack_words(once["adversary"], kinds, len(trace.class_names), unit),
         drawn=drawn,
     )
 
 
-def adversaries(trace: Trace, *, seed: int = 0, kinds: Mapping[str, Kind] = KINDS) -> pd.DataFrame:
+def adversaries(trace: Trace | TraceFolder, *, seed: int = 0, kinds: Mapping[str, Kind] = KINDS) -> pd.DataFrame:
     """The farthest weights of every kind, one row per kind and instance that is judged (`adversarial_attention`)."""
     rows = judged_rows(trace, seed)
-    some = trace if len(rows) == len(trace) else trace.take(rows)
-    parts = [in_front({"kind": name}, kind.found(some)) for name, kind in kinds.items()]
-    adversary = pd.concat(parts, ignore_index=True)
+
+    def of_all_kinds(some: Trace) -> pd.DataFrame:
+        parts = [in_front({"kind": name}, kind.found(some)) for name, kind in kinds.items()]
+        return pd.concat(parts, ignore_index=True)
+
+    adversary = in_shards(trace if len(rows) == len(trace) else trace.take(rows), of_all_kinds)
     adversary["instance"] = rows.numpy(force=True)[adversary["instance"]]
     return adversary
 
 
-def judged_rows(trace: Trace, seed: int) -> Int[Tensor, " rows"]:
+def judged_rows(trace: Trace | TraceFolder, seed: int) -> Int[Tensor, " rows"]:
     """All instances; of three classes or more a draw of the distinct ones."""
-    if len(trace.bias) == 2:
+    if len(trace.class_names) == 2:
         return torch.arange(len(trace))
     distinct = trace.distinct.nonzero().squeeze(1).cpu()
     drawn = torch.randperm(len(distinct), generator=torch.Generator().manual_seed(seed))[:MOST_TEXTS]
@@ -269,9 +274,15 @@ def replaced_weights(row: pd.Series, floor: float = 0.0) -> Float[Tensor, " unit
 
 
 def attack_trace(
-    trace: Trace, *, seed: int = 0, shuffles: int = SHUFFLES, asked: Kind | None = None, unit: str = "units"
+    trace: Trace | TraceFolder,
+    *,
+    seed: int = 0,
+    shuffles: int = SHUFFLES,
+    asked: Kind | None = None,
+    unit: str = "units",
 ) -> Page:
-    """Other weights for all instances of a trace: summaries, verdicts, and the tables `adversary` and `permutation`.
+    """Other weights for all instances of a trace, also of one in shards: summaries, verdicts, and the tables
+    `adversary` and `permutation`.
 
     With `asked` weights of that kind alone are looked for.
     """

@@ -6,20 +6,25 @@ table stays in the store: one row per level (attention, delete, mask), ranking a
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Bool
 
-from heedful.analysis.erasure import minimum_flips, verify_flip
 from heedful.analysis.flips import in_front
+from heedful.analysis.in_shards import erased_tables
 from heedful.analysis.quality import by_ranking, flip_summary, fraction_distribution, ranking_quality
+from heedful.claims.scores import shows_learning
 from heedful.pipeline import Run
 from heedful.probes.reading import MODES, flips_by_level
 from heedful.report.page import Page, PageTable, Section
 from heedful.studies import measures
-from heedful.studies.examine import ErasedAttention, erase_attention
+from heedful.studies.examine import ErasedAttention, summed_up
 from heedful.studies.explain import RANKINGS
 from heedful.studies.study import Material
+from heedful.sweep.shards import LOCAL, erase_shards
 from heedful.text.corpus import Corpus
+from heedful.trace_folders import TraceFolder
 from heedful.traces import Trace
 from heedful.training.loop import limited_threads
 
@@ -42,16 +47,36 @@ COMPARED_WORDS: measures.InWords = {
 }
 
 
-def erase_trace(trace: Trace, *, seed: int = 0) -> Page:
+def erase_trace(
+    trace: Trace | TraceFolder,
+    *,
+    seed: int = 0,
+    on: str = LOCAL,
+    workers: int = 1,
+    watch: Callable[[int, int], None] | None = None,
+) -> Page:
     """All rankings on all instances of a trace, the exact minimum, and single erasures: the tables of the paper.
 
     The section `tables` holds every table: what each ranking erases at the flip (flips-…), the smallest sets with
     whether plain erasure of each flips the decision (minimum), single erasures and which of two flips (single, tops),
-    and how rankings compare (summary, fractions, quality, wins).
+    and how rankings compare (summary, fractions, quality, wins). A trace in shards gives the same page, shard by shard,
+    here or `on` a Ray cluster.
     """
-    erased = erase_attention(trace, seed=seed, rankings=RANKINGS)
+    if isinstance(trace, TraceFolder):
+        made = erase_shards(trace, seed=seed, rankings=RANKINGS, on=on, workers=workers, watch=watch)
+    else:
+        made = erased_tables(trace, seed=seed, rankings=RANKINGS)
+    instances = made.pop("instances")
+    first = ~instances["digest"].duplicated().to_numpy()
+    both = instances.loc[first, ["label", "predicted"]].rename(columns={"predicted": "decision"})
+    learned = bool(both["label"].isna().all()) or shows_learning(both.astype("int64"))
+    tables = {name: made[name] for name in ("single", "flips")}
+    erased = summed_up(tables, first, trace.class_names, learned=learned)
+    return _page(erased, made["minimum"], first)
+
+
+def _page(erased: ErasedAttention, minimum: pd.DataFrame, first: Bool[np.ndarray, " instances"]) -> Page:
     flips, single = by_ranking(erased.tables["flips"]), erased.tables["single"]
-    minimum = minimum_flips(trace)
     tops = [
         {"ranking": name, "cell": cell, **measures.beside("share", found, 1, None)}
         for name, rows in single.groupby("ranking", sort=False)
@@ -59,7 +84,7 @@ def erase_trace(trace: Trace, *, seed: int = 0) -> Page:
     ]
     tables = {
         **{f"flips-{name}": rows for name, rows in flips.items()},
-        "minimum": minimum.assign(verified=verify_flip(trace, minimum)["holds"]),
+        "minimum": minimum,
         "single": single,
         "tops": pd.DataFrame(tops).reindex(columns=["ranking", "cell", "share", "low", "high", "instances"]),
         "summary": flip_summary(flips),
@@ -70,18 +95,18 @@ def erase_trace(trace: Trace, *, seed: int = 0) -> Page:
     shown = [PageTable(name=name, cells=table) for name, table in tables.items()]
     every = Section(name="tables", title="All tables", tables=shown, on_terminal=False)
     title = "Erasing attention weights until the decision flips"
-    return Page(title=title, headline=title, sections=[erased.section(_instances(erased, trace)), every])
+    return Page(title=title, headline=title, sections=[erased.section(_instances(erased, first)), every])
 
 
-def _instances(erased: ErasedAttention, trace: Trace) -> str:
+def _instances(erased: ErasedAttention, first: Bool[np.ndarray, " instances"]) -> str:
     """On which instances the tables stand, and what became of the others."""
     resting, several = int(erased.resting["instances"].max()), int(erased.decisions["texts"].sum())
-    repeated = int((~trace.distinct).sum())
+    repeated = int((~first).sum())
     copies = f"{repeated:,} are copies of others, " if repeated else ""
     return (
         f"On the {resting:,} instances whose decision rests on a part of them: fewer units than all can flip it. A "
-        f"ranking that never flips one counts as everything erased. Of {len(trace):,} in all, {copies}"
-        f"{len(trace) - repeated - several:,} have one unit only, {several - resting:,} flip only when everything is "
+        f"ranking that never flips one counts as everything erased. Of {len(first):,} in all, {copies}"
+        f"{len(first) - repeated - several:,} have one unit only, {several - resting:,} flip only when everything is "
         "erased, or never."
     )
 

@@ -7,7 +7,9 @@ by replacing them: whether others would give the same output.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Bool
 
 from heedful.analysis.flips import MEASURED, measure
 from heedful.analysis.quality import (
@@ -132,12 +134,24 @@ def erase_attention(
     """
     tables = measure(trace, seed=seed, rankings=rankings)
     first = trace.distinct.numpy(force=True)
+    return summed_up(tables, first, trace.class_names, learned=has_learned(trace), unit=unit)
+
+
+def summed_up(
+    tables: Mapping[str, pd.DataFrame],
+    first: Bool[np.ndarray, " instances"],
+    class_names: Sequence[str],
+    *,
+    learned: bool,
+    unit: str = "words",
+) -> ErasedAttention:
+    """What the tables `flips` and `single` come to; instances count that are the `first` with their units."""
     once = {name: table[first[table["instance"]]] for name, table in tables.items()}
     resting = summarise(once["flips"])
     return ErasedAttention(
         tables=tables,
         resting=resting,
-        decisions=by_decision(once["flips"], trace.class_names, learned=has_learned(trace)),
+        decisions=by_decision(once["flips"], class_names, learned=learned),
         curves=erasure_curves(by_ranking(once["flips"])),
         verdicts=judge(OF_ONE_MODEL, once),
         words=erasure_words(once["flips"], resting, unit),

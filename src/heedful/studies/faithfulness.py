@@ -19,6 +19,7 @@ from heedful.studies.rationales import Marked, marks_of
 from heedful.subjects import Reading, Subject
 from heedful.sweep.loop import SweepEvent
 from heedful.text.corpus import Corpus
+from heedful.trace_folders import TraceFolder
 from heedful.traces import Trace
 
 Watch = Callable[[SweepEvent], None]
@@ -89,14 +90,16 @@ def measure_subject(
     return _suite(reading, wanted, given, said, stages, marked=marked, name=f"{model.name} on {corpus.name}")
 
 
-def measure_trace(trace: Trace, wanted: Wanted, *, watch: Watch | None = None, name: str = "trace") -> Suite:
-    """Instances of a trace, drawn by the seed."""
-    each = trace.take(trace.distinct.nonzero().squeeze(1))
+def measure_trace(
+    trace: Trace | TraceFolder, wanted: Wanted, *, watch: Watch | None = None, name: str = "trace"
+) -> Suite:
+    """Instances of a trace, drawn by the seed; of one in shards only these are in memory."""
+    each = trace.distinct.nonzero().squeeze(1)
     rows = drawn_rows(len(each), wanted.texts, wanted.seed)
     copies = f" that are no copies of others ({len(trace) - len(each):,} are)" if len(each) < len(trace) else ""
     said = f"Of {len(each):,} instances{copies} {len(rows):,} were explained, drawn by seed {wanted.seed}."
-    reading = TraceReading(trace=each.take(rows))
-    kept = trace.distinct.nonzero().squeeze(1)[rows]
+    kept = each[rows]
+    reading = TraceReading(trace=trace.take(kept))
     given = [fold(one.take(kept), reading.units) for file in wanted.files for one in of_trace(file, trace)]
     notices = [*([said] if len(rows) < len(trace) else []), *flat_said(given)]
     return _suite(reading, wanted, given, notices, Stages(watch), marked=None, name=name)

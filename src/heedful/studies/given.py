@@ -9,10 +9,11 @@ from heedful.explanation_files import read_explanations
 from heedful.explanations import Explanation
 from heedful.notebook import counted, short
 from heedful.subjects import Reading, Subject
+from heedful.trace_folders import TraceFolder
 from heedful.traces import Trace
 
 
-def of_trace(file: Path, trace: Trace) -> list[Explanation]:
+def of_trace(file: Path, trace: Trace | TraceFolder) -> list[Explanation]:
     """The explanations of a file, which are of all instances of a trace in their order."""
     found = read_explanations(file, class_names=trace.class_names)
     for one in found:

@@ -14,6 +14,7 @@ from torch import Tensor
 from heedful.adapters import subject
 from heedful.adapters.asking import THREADS, SubjectError, checked_threads
 from heedful.errors import DataError
+from heedful.files import is_file
 from heedful.notebook import counted, listed
 from heedful.pipeline import Run
 from heedful.store import MANIFEST
@@ -30,7 +31,7 @@ def subject_of(model: Any, *, truncate: bool = False, threads: int | None = None
     """
     if isinstance(model, Run):
         return subject(model.model(), name=model.path.name)
-    if isinstance(model, (str, os.PathLike)) and (Path(model) / MANIFEST).is_file():
+    if isinstance(model, (str, os.PathLike)) and is_file(Path(model) / MANIFEST):
         return subject_of(Run(Path(model)))
     if isinstance(model, Subject):
         asked = {"truncate": truncate or None, "threads": None if threads is None else checked_threads(threads)}

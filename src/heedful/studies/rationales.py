@@ -17,6 +17,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from heedful.errors import DataError
+from heedful.files import is_file
 from heedful.notebook import short
 from heedful.subjects import Units
 from heedful.text.columns import choose_column
@@ -59,13 +60,13 @@ def _beside_texts(
 ) -> list[tuple[str, Any]] | None:
     """Every text of a file with what the first of the columns says that is there."""
     place = Path(path)
-    if not place.is_file():
+    if not is_file(place):
         return None
     table = read_table(place, encoding=encoding)
     column = next((name for name in columns if name in table), None)
     if column is None:
         return None
-    texts, _ = choose_column(table, text_column, "text", taken=column)
+    texts, _ = choose_column(list(table.columns), text_column, "text", taken=column)
     return [(str(writable(text)), said) for text, said in zip(table[texts], table[column], strict=True)]
 
 

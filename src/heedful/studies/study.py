@@ -19,7 +19,7 @@ from heedful.analysis.flips import in_front
 from heedful.config import RunSettings
 from heedful.errors import ConfigError, UnknownName
 from heedful.figures.picture import Figure
-from heedful.files import write_table
+from heedful.files import is_file, write_table
 from heedful.pipeline import Run, read_corpus
 from heedful.report.page import PageTable
 from heedful.store import INPUTS, PREFIX, Store
@@ -57,7 +57,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         for dataset in self.datasets:
-            if not find_dataset(dataset) and not Path(dataset).is_file():
+            if not find_dataset(dataset) and not is_file(Path(dataset)):
                 raise UnknownName("data set", dataset, DATASETS)
         for scale in self.scales:
             if not 0 < scale < float("inf"):

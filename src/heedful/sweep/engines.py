@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from heedful.text.corpus import Corpus
 
 RETRIES = 3  # how often Ray repeats a task whose worker or node died
+LOST = frozenset(("WorkerDied", "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError", "ObjectLostError"))
+"""How an outcome is called where not the job failed but who did it."""
+
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 CORPORA_AT_ONCE = 4  # mapped corpora that a worker keeps open; each costs its vocabulary, not its text
 
@@ -46,10 +49,12 @@ def _environment() -> dict[str, str]:
 
 
 class Job(Settings):
-    """One thing to do: cache the corpus of some settings, or compute their run."""
+    """One thing to do: cache the corpus of some settings, compute their run, or write or erase a shard of a trace."""
 
-    action: Literal["corpus", "run"]
+    action: Literal["corpus", "run", "trace", "erase"]
     settings: RunSettings
+    asked: dict[str, Any] = Field(default_factory=dict)
+    """Which shard of what (`heedful.sweep.shards`)."""
     store: str
     digest: str = ""
     corpus: str = ""  # the key of the cached corpus, for a run
@@ -104,12 +109,31 @@ def _compute_run(job: Job) -> Outcome:
 @functools.lru_cache(maxsize=CORPORA_AT_ONCE)
 def _corpus(place: Path) -> "Corpus":
     """A cached corpus, opened once per process: its content never changes under its key."""
-    from heedful.text.datasets import open_corpus
+    from heedful.text.cached import open_corpus
 
     return open_corpus(place)
 
 
-ACTIONS: Mapping[str, Callable[[Job], Outcome]] = {"corpus": _cache_corpus, "run": _compute_run}
+def _trace_shard(job: Job) -> Outcome:
+    from heedful.sweep.shards import write_trace_shard
+
+    write_trace_shard(job)
+    return Outcome(status="done")
+
+
+def _erase_shard(job: Job) -> Outcome:
+    from heedful.sweep.shards import write_erased_shard
+
+    write_erased_shard(job)
+    return Outcome(status="done")
+
+
+ACTIONS: Mapping[str, Callable[[Job], Outcome]] = {
+    "corpus": _cache_corpus,
+    "run": _compute_run,
+    "trace": _trace_shard,
+    "erase": _erase_shard,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

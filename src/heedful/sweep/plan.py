@@ -30,13 +30,12 @@ from typing import Any
 
 from heedful.config import DataSettings, RunSettings, read_mapping
 from heedful.errors import ConfigError
+from heedful.limits import RUNS
 from heedful.store import flatten
 
 SEED = "training.seed"
 PARTS: Mapping[str, Any] = {"name": str, "base": Mapping, "grid": Mapping, "runs": list, "seeds": (int, list)}
 """The parts of a file, and what each is."""
-
-MOST_RUNS = 100_000
 
 Changes = Mapping[str, Any]
 
@@ -72,8 +71,10 @@ class Plan:
         if twice := sorted(name for name in set(names) if names.count(name) > 1):  # one of them would silently be lost
             raise ConfigError(f"'{twice[0]}' is changed by two parts of the plan; name it in one of grid, runs, seeds.")
         axes = lists | _seeds(seeds)
-        if (count := len(entries) * math.prod(map(len, axes.values()))) > MOST_RUNS:
-            raise ConfigError(f"The plan has {count:,} runs; {MOST_RUNS:,} are the most. Make several plans of it.")
+        if (count := len(entries) * math.prod(map(len, axes.values()))) > RUNS.most:
+            raise ConfigError(
+                f"The plan has {count:,} runs; {RUNS.most:,} are the most. Make several plans of it. {RUNS.remedy}"
+            )
         points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         changed = (start.change({**entry, **point}) for entry, point in itertools.product(entries, points))
         return cls(name=name, runs=tuple(dict.fromkeys(changed)))
@@ -118,9 +119,10 @@ def _seeds(seeds: int | Sequence[int] | None) -> dict[str, Sequence[Any]]:
     """The seeds as one more list of the grid, that changes fastest."""
     if seeds is None:
         return {}
-    numbers = range(min(seeds, MOST_RUNS)) if isinstance(seeds, int) else list(seeds)
-    if not numbers or isinstance(seeds, bool) or (isinstance(seeds, int) and seeds > MOST_RUNS):
-        raise ConfigError(f"Seeds are a number from 1 to {MOST_RUNS:,}, or a list of numbers, not {seeds!r}.")
+    numbers = range(min(seeds, RUNS.most)) if isinstance(seeds, int) else list(seeds)
+    if not numbers or isinstance(seeds, bool) or (isinstance(seeds, int) and seeds > RUNS.most):
+        said = f"Seeds are a number from 1 to {RUNS.most:,}, or a list of numbers, not {seeds!r}."
+        raise ConfigError(f"{said} {RUNS.remedy}" if isinstance(seeds, int) and seeds > RUNS.most else said)
     return {SEED: numbers}
 
 

@@ -4,17 +4,22 @@ import csv
 import io
 import shlex
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from heedful.config import write_split_values
 from heedful.errors import DataError
 from heedful.notebook import counted
 from heedful.text.tables import writable
+
+NESTED = (list, tuple, dict, set, np.ndarray)
+"""What holds several values, and so no label."""
 
 USUAL = {
     "text": ("text", "review", "sentence", "content", "body", "document", "comment", "tweet", "message", "question"),
@@ -33,39 +38,97 @@ NONE = "none"  # the split column of those who want none to be used; a column th
 SKIP = "skip"  # what a value means whose rows are left out
 MOST_VALUES, MOST_LETTERS = 5, 20  # so many values of so many letters are shown as they would be typed
 
+Objects = NDArray[np.object_]
+
 SplitValues = str | Mapping[Any, str] | None
 """What the values of a split column mean: {"validate": "dev"}, or "dev=validate" as on the command line."""
 
 _ANEW = "--split-column none (in Python split_column='none') draws all splits anew."
 
 
-def choose_column(table: pd.DataFrame, given: str | None, what: str, *, taken: str | None) -> tuple[str, list[str]]:
+@dataclass(frozen=True, kw_only=True)
+class Coded:
+    """A column: its different values, in the order in which they come, and which of them each row has."""
+
+    values: Sequence[object]
+    codes: NDArray[np.int32]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The values as people write them; a missing one is empty."""
+        return ["" if is_missing(value) else name_of(value) for value in self.values]
+
+    def distinct(self, rows: NDArray[np.bool_] | None = None) -> list[str]:
+        """The different names in these rows, or in all."""
+        used = range(len(self.values)) if rows is None else np.unique(self.codes[rows]).tolist()
+        return sorted({self.names[code] for code in used})
+
+    def where(self, holds: Callable[[object], bool]) -> NDArray[np.bool_]:
+        """The rows whose value is such."""
+        chosen: NDArray[np.bool_] = np.array([*map(holds, self.values)], dtype=bool)[self.codes]
+        return chosen
+
+
+class Coding:
+    """A column that is being read, batch by batch."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, int] = {}
+        self._values: list[object] = []
+        self._codes: list[NDArray[np.int32]] = []
+
+    def add(self, values: Sequence[object]) -> None:
+        self._codes.append(np.fromiter(map(self._code, values), np.int32, len(values)))
+
+    def coded(self) -> Coded:
+        return Coded(values=self._values, codes=np.concatenate([*self._codes, np.empty(0, np.int32)]))
+
+    def _code(self, value: object) -> int:
+        key = (type(value), value)  # 1 and True are two values
+        try:
+            found = self._known.get(key)
+        except TypeError:
+            found = self._known.get(key := (type(value), str(value)))
+        if found is not None:
+            return found
+        if is_missing(value):  # numbers that are none differ from each other
+            key = (type(None), None)
+        if key not in self._known:
+            self._known[key] = len(self._values)
+            self._values.append(value)
+        return self._known[key]
+
+
+def is_missing(value: object) -> bool:
+    return not isinstance(value, NESTED) and bool(pd.isna(value))  # type: ignore[call-overload]
+
+
+def choose_column(columns: Sequence[str], given: str | None, what: str, *, taken: str | None) -> tuple[str, list[str]]:
     """The column asked for, or the first of the usual names; and what must be said where others have such a name. A
     column that is `taken` for something else is not recognised."""
     if given is not None:
-        return _checked(table, given), []
-    if not (usual := _usual(table, what, {taken})):
+        return _checked(columns, given), []
+    if not (usual := _usual(columns, what, {taken})):
         raise DataError(
             f"No column looks like the {what}. Name it (--{what}-column, in Python {what}_column), or call it one of "
-            f"{', '.join(USUAL[what])}. Columns: {_shortened(table.columns)}."
+            f"{', '.join(USUAL[what])}. Columns: {_shortened(columns)}."
         )
-    return _checked(table, usual[0]), _choice(f"The {what} is", usual, "hold it", what)
+    return _checked(columns, usual[0]), _choice(f"The {what} is", usual, "hold it", what)
 
 
-def _usual(table: pd.DataFrame, what: str, taken: Collection[str | None]) -> list[str]:
+def _usual(columns: Sequence[str], what: str, taken: Collection[str | None]) -> list[str]:
     """The columns with usual names, the most usual first; case and white space around a name do not matter."""
     places = {name: place for place, name in enumerate(USUAL[what])}
-    usual = [column for column in dict.fromkeys(table.columns) if _plain(column) in places and column not in taken]
+    usual = [column for column in dict.fromkeys(columns) if _plain(column) in places and column not in taken]
     return sorted(usual, key=lambda column: places[_plain(column)])
 
 
-def _checked(table: pd.DataFrame, name: str) -> str:
+def _checked(columns: Sequence[str], name: str) -> str:
     """The name of a column that is there once."""
-    columns = list(table.columns)
     if name not in columns:
         raise DataError(f"There is no column '{name}'. Columns: {_shortened(columns)}.")
-    if columns.count(name) > 1:
-        raise DataError(f"There are {columns.count(name)} columns '{name}'. Rename all but the one that is meant.")
+    if (count := list(columns).count(name)) > 1:
+        raise DataError(f"There are {count} columns '{name}'. Rename all but the one that is meant.")
     return name
 
 
@@ -84,29 +147,26 @@ class SplitColumn:
     told: Mapping[str, str]  # the meanings that were given, by the values as they were written
     asked_for: bool = False  # whether it was named, not recognised
 
-    def read(self, table: pd.DataFrame) -> "pd.Series[Any]":
+    def read(self, held: Coded) -> Objects:
         """What each row is: train, dev, test or skip; None where its value is not known."""
         meanings = _meanings(self.told)
-        return _written(table[self.name]).map(lambda value: meanings.get(_plain(value))).astype(object)
+        meant: Objects = np.array([meanings.get(_plain(name)) for name in held.names], dtype=object)[held.codes]
+        return meant
 
-    def skipped(self, table: pd.DataFrame) -> "pd.Series[bool]":
-        return self.read(table) == SKIP
-
-    def read_checked(self, table: pd.DataFrame) -> list[str]:
-        """What each row is; rows of an unknown split, and none for training, are refused with the ways out."""
-        meant = self.read(table)
-        trained = "train" in set(meant)
-        if meant.isna().any():
-            strange = table.loc[meant.isna(), self.name]
-            held = distinct(strange)
+    def read_checked(self, held: Coded, rows: NDArray[np.bool_]) -> Objects:
+        """What each of these rows is; an unknown split, and none for training, are refused with the ways out."""
+        meant = self.read(held)
+        strange, trained = rows & pd.isna(meant), bool((rows & (meant == "train")).any())
+        if strange.any():
+            names = held.distinct(strange)
             raise DataError(
-                f"Column '{self.name}' holds {listed(held)} in {counted(len(strange), 'row')}, where the name of a "
-                f"split was expected: {', '.join(SPLIT_NAMES)}. {self._way_out(held, trained)} Or {_ANEW}"
+                f"Column '{self.name}' holds {listed(names)} in {counted(int(strange.sum()), 'row')}, where the name "
+                f"of a split was expected: {', '.join(SPLIT_NAMES)}. {self._way_out(names, trained)} Or {_ANEW}"
             )
         if not trained:
-            only = f"only {listed(distinct(table[self.name]))}"
+            only = f"only {listed(held.distinct(rows))}"
             raise DataError(f"Column '{self.name}' names no training rows, {only}. {_which(self.told)} Or {_ANEW}")
-        return meant.tolist()
+        return meant[rows]
 
     def _way_out(self, held: list[str], trained: bool) -> str:
         """How to say what a few values mean, as it is typed; values that nobody would type are left to the reader."""
@@ -121,14 +181,21 @@ class SplitColumn:
         return f"Say what that is with {option} (or {others}), in Python {in_python}split_values={told}."
 
 
+def perhaps_splits(columns: Sequence[str], given: str | None, *, taken: Collection[str]) -> list[str]:
+    """The columns that may name the splits: the one asked for, or those that are called like a split."""
+    if given is None:
+        return [_checked(columns, name) for name in _usual(columns, "split", taken)]
+    return [name] if (name := _asked_for(columns, given)) else []
+
+
 def choose_split_column(
-    table: pd.DataFrame, given: str | None, values: SplitValues, *, taken: Collection[str]
+    columns: Mapping[str, Coded], given: str | None, values: SplitValues
 ) -> tuple[SplitColumn | None, list[str]]:
-    """The column asked for, or one that is called like a split and names training rows; and what must be said of it.
-    None where all splits are to be drawn. Columns that are `taken` for text or label are not recognised."""
+    """Of those that may name the splits the column asked for, or one that names training rows; and what must be said
+    of it. None where all splits are to be drawn."""
     parsed = parse_split_values(values)
     told = {value.strip(): split.strip() for split, value in _pairs(values)}
-    name, notices = _recognised(table, told, taken) if given is None else (_asked_for(table, given), [])
+    name, notices = _recognised(columns, told) if given is None else (next(iter(columns), None), [])
     if name is None and told:
         raise DataError(
             "The values of a split column are told, but no column is used as one. Name it (--split-column, in Python "
@@ -136,7 +203,7 @@ def choose_split_column(
         )
     if name is None:
         return None, notices
-    held = distinct(table[name]) if told else []
+    held = columns[name].distinct() if told else []
     if absent := sorted(set(parsed) - set(map(_plain, held))):  # a slip of the pen
         them = f"{listed(absent)}. It holds {listed(held)}."
         raise DataError(f"Split values are told that column '{name}' does not hold: {them}")
@@ -177,8 +244,8 @@ def _meanings(told: Mapping[str, str]) -> dict[str, str]:
     return {**SPLIT_NAMES, **parse_split_values(told)}
 
 
-def _asked_for(table: pd.DataFrame, given: str) -> str | None:
-    if given not in table.columns:
+def _asked_for(columns: Sequence[str], given: str) -> str | None:
+    if given not in columns:
         if given.strip().lower() == NONE:
             return None
         if not given.strip():
@@ -186,21 +253,21 @@ def _asked_for(table: pd.DataFrame, given: str) -> str | None:
                 "The name of the split column is empty. Name a column, give none to draw all splits anew, or leave the "
                 "option away to have a column recognised."
             )
-    return _checked(table, given)
+    return _checked(columns, given)
 
 
-def _recognised(table: pd.DataFrame, told: Mapping[str, str], taken: Collection[str]) -> tuple[str | None, list[str]]:
+def _recognised(columns: Mapping[str, Coded], told: Mapping[str, str]) -> tuple[str | None, list[str]]:
     """A column that is called like a split and names training rows; and what must be said of others. Where values are
     told, the only column with such a name is meant, whatever it holds."""
-    called, meanings = _usual(table, "split", taken), _meanings(told)
-    held = {column: distinct(table[_checked(table, column)]) for column in called}
-    naming = [column for column in called if "train" in {meanings.get(_plain(value)) for value in held[column]}]
-    if told and len(called) == 1:
-        return called[0], []
+    meanings = _meanings(told)
+    held = {column: coded.distinct() for column, coded in columns.items()}
+    naming = [column for column in held if "train" in {meanings.get(_plain(value)) for value in held[column]}]
+    if told and len(held) == 1:
+        return next(iter(held)), []
     if naming:
         return naming[0], _choice("The splits are", naming, "name them", "split")
     unused = "Column '{}' is not used: it names no training rows, only {}. {}"
-    return None, [unused.format(column, listed(held[column]), _which(told)) for column in called]
+    return None, [unused.format(column, listed(held[column]), _which(told)) for column in held]
 
 
 def _which(told: Mapping[str, str]) -> str:
@@ -209,15 +276,6 @@ def _which(told: Mapping[str, str]) -> str:
     option = f"--split-values {given}train=VALUE,dev=VALUE,test=VALUE (skip=VALUE leaves rows out)"
     in_python = {**told, "VALUE": "train"}
     return f"Say what they are with {option}, in Python split_values={in_python}."
-
-
-def _written(values: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Values as people write them; a missing one is empty."""
-    return values.astype(object).where(values.notna(), "").map(name_of).astype(object)
-
-
-def distinct(values: "pd.Series[Any]") -> list[str]:
-    return sorted(set(_written(values)))
 
 
 def name_of(value: object) -> str:

@@ -42,6 +42,16 @@ class Split:
     def lengths(self) -> Int[Tensor, " instances"]:
         return lengths_of(self.offsets)
 
+    def part(self, start: int, stop: int) -> "Split":
+        """The documents from one number up to another; their texts are those of this split, not copies."""
+        begin, end = int(self.offsets[start]), int(self.offsets[stop])
+        tokens = Tokens(
+            numbers=self.tokens.numbers[begin:end],
+            offsets=self.offsets[start : stop + 1] - begin,
+            spans=self.tokens.spans[begin:end],
+        )
+        return Split(texts=self.texts[start:stop], labels=self.labels[start:stop], tokens=tokens)
+
     def batch(self, rows: Int[Tensor, " rows"], *, sentences: bool = False) -> Batch:
         """These documents, in the order asked for; with their sentences for a hierarchical model."""
         held = None
@@ -63,7 +73,8 @@ class Split:
         digest = hashlib.sha256()
         for text in self.texts:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-        digest.update(self.offsets.numpy().tobytes() + self.tokens.spans.contiguous().numpy().tobytes())
+        digest.update(self.offsets.numpy().data)
+        digest.update(self.tokens.spans.contiguous().numpy().data)
         return digest.hexdigest()
 
     def spans(self, instance: int) -> Int[Tensor, "units 2"]:
@@ -169,13 +180,18 @@ class Corpus(Viewed):
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that training can see of the data: texts, labels, classes, tokens."""
-        digest = hashlib.sha256()
-        digest.update(repr((self.class_names, self.tokenizer, len(self.vocabulary))).encode())
+        digest = fingerprint_start(self.class_names, self.tokenizer, self.vocabulary)
         for split in self.splits().values():
             for text in split.texts:
                 digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-            digest.update(split.labels.numpy().tobytes() + split.tokens.numbers.numpy().tobytes())
+            digest.update(split.labels.numpy().data)
+            digest.update(split.tokens.numbers.numpy().data)
         return digest.hexdigest()
+
+
+def fingerprint_start(class_names: Sequence[str], tokenizer: Tokenizer, vocabulary: Vocabulary) -> "hashlib._Hash":
+    """Of a corpus; what follows are the texts, labels and token numbers of its splits."""
+    return hashlib.sha256(repr((tuple(class_names), tokenizer, len(vocabulary))).encode())
 
 
 def _row(split: Split, classes: int, columns: int) -> list[str]:
@@ -205,11 +221,9 @@ def build_corpus(
     said, made = list(notices), {}
     for split in SPLITS:
         made[split], dropped = _encode(*splits[split], tokenizer, vocabulary)
-        if dropped:
-            said.append(f"{dropped} {split} texts have no token and are left out.")
-        if not len(made[split]):
-            raise DataError(f"The {split} split of '{name}' has no documents. Give more rows, or other splits.")
-    _check_classes(name, made["train"], class_names)
+        said += left_out(split, dropped)
+        check_documents(name, split, len(made[split]))
+    check_classes(name, made["train"].labels, class_names)
     return Corpus(
         name=name,
         **made,
@@ -248,8 +262,20 @@ def _encode(texts: Sequence[str], labels: Sequence[int], cut: Tokenizer, vocabul
     return split, len(texts) - len(kept)
 
 
-def _check_classes(name: str, train: Split, class_names: Sequence[str]) -> None:
-    present = train.labels.unique().tolist()
+def left_out(split: str, dropped: int) -> list[str]:
+    """What is said of texts without a token."""
+    return [f"{dropped} {split} texts have no token and are left out."] if dropped else []
+
+
+def check_documents(name: str, split: str, count: int) -> None:
+    """Refuse a split without texts."""
+    if not count:
+        raise DataError(f"The {split} split of '{name}' has no documents. Give more rows, or other splits.")
+
+
+def check_classes(name: str, labels: Int[Tensor, " instances"], class_names: Sequence[str]) -> None:
+    """Refuse a training split that lacks a class, or has one only."""
+    present = labels.unique().tolist()
     if len(class_names) < 2 or len(present) < 2:
         only = class_names[present[0]] if present else "none"
         raise DataError(

@@ -1,44 +1,38 @@
-"""The one door to all data, `load_corpus`; and corpora kept in a store, mapped into memory instead of read.
+"""The one door to all data, `load_corpus`; and corpora kept in a store, tokenised once, one copy for many workers.
 
-A corpus is tokenised once per store. Token numbers, places, offsets and labels are safetensors, texts are an Arrow
-file; both are mapped, so their pages are shared by all processes of a machine and loaded when they are touched: many
-workers, one copy. The fingerprint is kept beside them.
+A file is never held in memory as a whole: it is read twice, batch by batch, and becomes a folder that is mapped
+(`heedful.text.cached`). A small corpus is then read from that folder.
 """
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-from pydantic import BaseModel
-from torch import Tensor
 
 from heedful.config import DataSettings
-from heedful.errors import DataError, StoreError, UnknownName
-from heedful.files import digest_of, exists, explained, file_hash, read_json, write_json
+from heedful.errors import DataError, UnknownName
+from heedful.files import digest_of, exists, explained, file_hash, is_file, read_json
 from heedful.store import CORPUS, Store
-from heedful.tensor_files import load_tensors, save_tensors
+from heedful.text.cached import FACTS, FORMAT, CorpusFacts, facts_of, open_corpus, stream_corpus, write_corpus
 from heedful.text.columns import SplitValues
-from heedful.text.corpus import SPLITS, Corpus, Split, build_corpus, with_min_count
+from heedful.text.corpus import Corpus, build_corpus, with_min_count
 from heedful.text.recipes import DATASETS, data_folder, find_dataset
-from heedful.text.splits import divide, label_rows
-from heedful.text.tables import read_table, writable
-from heedful.text.tokenize import Tokenizer, Tokens, Vocabulary
+from heedful.text.splits import Labelling, divide, label_rows, select
+from heedful.text.tables import open_table, table_of, writable
+from heedful.text.tokenize import Tokenizer
 from heedful.version import RESULTS_VERSION, __version__
 
 Source = str | os.PathLike[str] | pd.DataFrame | tuple[Sequence[str], Sequence[object]]
 
-FORMAT = 2
-"""Raised when the files of a cached corpus change, or how a table becomes a corpus; part of its key, so that other
-versions do not see each other's."""
+MOST_HELD = 2**26
+"""Bytes of a corpus that is read into memory; a larger one is mapped from files that no folder lists any more."""
 
-FACTS, ARRAYS, TEXTS = "corpus.json", "arrays.safetensors", "{}.arrow"
-PARTS = ("numbers", "offsets", "spans")
+COLUMNS = ("text_column", "label_column", "split_column", "split_values", "missing_labels")
 
 
 def load_corpus(
@@ -113,12 +107,53 @@ def load_corpus(
     if named := find_dataset(source):
         _refuse(named.name, {**columns, "tokenizer": tokenizer, "lowercase": lowercase, "encoding": encoding})
         return with_min_count(named.load(seed), min_count)
-    table, name = _table(source, encoding)
-    labelling = label_rows(table, **columns)
-    try:
-        documents, cut = vars(divide(labelling, seed=seed)), Tokenizer(tokenizer, lowercase)
+    cut = Tokenizer(tokenizer, lowercase)
+    how: dict[str, Any] = {"columns": columns, "seed": seed, "cut": cut, "min_count": min_count}
+    frame, name = _frame(source)
+    if frame is not None:
+        return _of_frame(frame, name, **how)
+    with tempfile.TemporaryDirectory(prefix="heedful-") as folder, explained(Path(folder)):
+        place = Path(folder) / "corpus"
+        _write_file(place, Path(name), encoding, **how)
+        return open_corpus(place, held=sum(path.stat().st_size for path in place.iterdir()) < MOST_HELD)
+
+
+def _of_frame(
+    frame: pd.DataFrame, name: str, *, columns: Mapping[str, Any], seed: int, cut: Tokenizer, min_count: int
+) -> Corpus:
+    labelling = label_rows(table_of(frame), **columns)
+    with _saying(labelling):
+        documents = vars(select(frame, labelling, seed=seed))
         return build_corpus(name=name, **documents, tokenizer=cut, min_count=min_count)
-    except DataError as error:  # the rows left out may be why the others are too few
+
+
+def _write_file(
+    place: Path,
+    path: Path,
+    encoding: str,
+    *,
+    columns: Mapping[str, Any],
+    seed: int,
+    cut: Tokenizer,
+    min_count: int,
+    key: str = "",
+) -> None:
+    """The corpus of a file into a folder; the file is read twice, and never held in memory."""
+    table = open_table(path, encoding=encoding)
+    labelling = label_rows(table, **columns)
+    with _saying(labelling):
+        division = divide(labelling, seed=seed)
+        stream_corpus(
+            place, table, labelling.text_column, division, name=path.name, cut=cut, min_count=min_count, key=key
+        )
+
+
+@contextmanager
+def _saying(labelling: Labelling) -> Iterator[None]:
+    """The rows that were left out may be why the others are too few."""
+    try:
+        yield
+    except DataError as error:
         raise DataError(" ".join([str(error), *labelling.notices])) from error
 
 
@@ -129,8 +164,8 @@ def _refuse(name: str, options: Mapping[str, Any]) -> None:
         raise DataError(f"The corpus '{name}' comes with its columns and tokens: {said} cannot be set.")
 
 
-def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
-    """The rows and what they are called: a file by its whole name, which no named corpus has."""
+def _frame(source: Source) -> tuple[pd.DataFrame | None, str]:
+    """Rows that are in memory and what they are called; or the path of a file."""
     if isinstance(source, pd.DataFrame):
         return source, "table"
     if isinstance(source, tuple):
@@ -143,7 +178,7 @@ def _table(source: Source, encoding: str) -> tuple[pd.DataFrame, str]:
     path = Path(source)
     if isinstance(source, str) and not exists(path) and path.suffix == "" and len(path.parts) == 1:
         raise UnknownName("corpus or file", source, DATASETS)
-    return read_table(path, encoding=encoding), path.name
+    return None, str(path)
 
 
 def _pair(source: tuple[Sequence[str], Sequence[object]]) -> pd.DataFrame:
@@ -158,48 +193,26 @@ def _pair(source: tuple[Sequence[str], Sequence[object]]) -> pd.DataFrame:
     return pd.DataFrame({"text": map(writable, texts), "label": map(writable, labels)})
 
 
-class CorpusFacts(BaseModel, frozen=True):
-    """What can be known of a cached corpus without opening it."""
-
-    key: str
-    fingerprint: str
-    units: int
-    held_out_units: int  # tokens of the test split, which a run traces
-    vocabulary: int
-
-
-class MappedTexts(Sequence[str]):
-    """Texts in a mapped Arrow file; each becomes a string when it is asked for."""
-
-    def __init__(self, path: Path) -> None:
-        with pa.memory_map(str(path)) as file:
-            self._array = pa.ipc.open_file(file).get_batch(0).column(0)  # a view of the mapped file, not a copy
-
-    def __len__(self) -> int:
-        return len(self._array)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        if isinstance(place, slice):
-            return tuple(self[row] for row in range(*place.indices(len(self))))
-        if not -len(self) <= place < len(self):
-            raise IndexError(f"There are {len(self)} texts; number {place} is not among them.")
-        return str(self._array[place].as_py(), "utf-8", "surrogatepass")
-
-
 def cache_corpus(data: DataSettings, store: Store) -> CorpusFacts:
     """Make sure that the store holds the corpus, tokenised and written on first use, and say what it is."""
     key = corpus_key(data)
 
     def make(place: Path) -> None:
-        _write(load_corpus(**data.model_dump()), key, place)
+        if find_dataset(data.source):
+            write_corpus(load_corpus(**data.model_dump()), key, place)
+        else:
+            _write_file(place, Path(_frame(data.source)[1]), data.encoding, **_how(data), key=key)
         with suppress(OSError, AttributeError):  # tokenising leaves free pages; a worker that goes on keeps none
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
     return CorpusFacts.model_validate(read_json(store.keep(CORPUS, key, make)[0] / FACTS))
+
+
+def _how(data: DataSettings) -> dict[str, Any]:
+    """How a file becomes a corpus."""
+    columns = {name: getattr(data, name) for name in COLUMNS}
+    cut = Tokenizer(data.tokenizer, data.lowercase)
+    return {"columns": columns, "seed": data.seed, "cut": cut, "min_count": data.min_count}
 
 
 def corpus_facts(data: DataSettings, store: Store) -> CorpusFacts:
@@ -207,7 +220,7 @@ def corpus_facts(data: DataSettings, store: Store) -> CorpusFacts:
     key = corpus_key(data)
     if place := store.find(key, CORPUS):
         return CorpusFacts.model_validate(read_json(place / FACTS))
-    return _facts_of(load_corpus(**data.model_dump()), key)
+    return facts_of(load_corpus(**data.model_dump()), key)
 
 
 def corpus_key(data: DataSettings) -> str:
@@ -216,71 +229,7 @@ def corpus_key(data: DataSettings) -> str:
     paths = [data_folder() / name for name in known.files] if known else [Path(data.source)]
     content = {
         "data": data.model_dump(mode="json"),
-        "bytes": [file_hash(path, "sha256") for path in paths if path.is_file()],  # `load_corpus` complains of others
+        "bytes": [file_hash(path, "sha256") for path in paths if is_file(path)],  # `load_corpus` complains of others
         "version": [FORMAT, RESULTS_VERSION, __version__],
     }
     return digest_of(content)[:24]
-
-
-def open_corpus(place: Path) -> Corpus:
-    """A cached corpus, mapped into memory."""
-    facts, (arrays, _) = read_json(place / FACTS), load_tensors(place / ARRAYS, StoreError, "Remove the folder.")
-    splits: dict[str, Any] = {
-        name: Split(
-            texts=MappedTexts(place / TEXTS.format(name)),
-            labels=arrays[f"{name}.labels"],
-            tokens=Tokens(**{part: arrays[f"{name}.{part}"] for part in PARTS}),
-        )
-        for name in SPLITS
-    }
-    corpus = Corpus(
-        name=facts["name"],
-        **splits,
-        class_names=tuple(facts["class_names"]),
-        vocabulary=Vocabulary(tuple(facts["tokens"])),
-        tokenizer=Tokenizer(**facts["tokenizer"]),
-        planted=facts["planted"],
-        notices=tuple(facts["notices"]),
-    )
-    vars(corpus)["fingerprint"] = facts["fingerprint"]  # fills the cached property: texts are not hashed again
-    return corpus
-
-
-def _write(corpus: Corpus, key: str, place: Path) -> None:
-    with explained(place):
-        place.mkdir()
-        arrays: dict[str, Tensor] = {}
-        for name, split in corpus.splits().items():
-            arrays[f"{name}.labels"] = split.labels.contiguous()
-            arrays |= {f"{name}.{part}": getattr(split.tokens, part).contiguous() for part in PARTS}
-            _write_texts(place / TEXTS.format(name), split.texts)
-        save_tensors(place / ARRAYS, arrays)
-        facts = {
-            "format": FORMAT,
-            "name": corpus.name,
-            "class_names": corpus.class_names,
-            "tokens": corpus.vocabulary.tokens,
-            "tokenizer": asdict(corpus.tokenizer),
-            "planted": corpus.planted,
-            "notices": corpus.notices,
-        }
-        write_json(place / FACTS, facts | _facts_of(corpus, key).model_dump())
-
-
-def _write_texts(path: Path, texts: Sequence[str]) -> None:
-    """Bytes, not Arrow strings, so that a text with a lone surrogate survives."""
-    array = pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.large_binary())
-    batch = pa.record_batch({"text": array})
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
-        writer.write_batch(batch)
-
-
-def _facts_of(corpus: Corpus, key: str) -> CorpusFacts:
-    units = {name: len(split.tokens.numbers) for name, split in corpus.splits().items()}
-    return CorpusFacts(
-        key=key,
-        fingerprint=corpus.fingerprint,
-        units=sum(units.values()),
-        held_out_units=units["test"],
-        vocabulary=len(corpus.vocabulary),
-    )

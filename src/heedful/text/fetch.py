@@ -2,19 +2,21 @@
 
 A download grows in `NAME.part` and goes on from there when it broke off. It becomes `NAME` when its checksum is right,
 then a table of the data folder, which is what corpora are read from, and is removed. A file of that name that somebody
-put there by hand is used in the same way, needs no network, and stays.
+put there by hand is used in the same way, needs no network, and stays: beside a download lies `.NAME.fetched`.
 """
 
 import http.client
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.errors import DataError, UnknownName
-from heedful.files import file_hash, locked, make_folder, unwritable, write_text
+from heedful.errors import DataError, StoreError, UnknownName
+from heedful.files import explained, file_hash, locked, make_folder, unwritable, write_text
 from heedful.text.published import PublicFile, Source
 from heedful.text.recipes import DATA_VARIABLE, DATASETS, data_folder
 from heedful.text.tables import write_tables
@@ -63,16 +65,25 @@ def fetch(name: str, *, base: str | None = None, observer: Observer = lambda _: 
         raise UnknownName("corpus", name, DATASETS)
     dataset, folder = DATASETS[name], data_folder()
     if dataset.available:
+        for source in dataset.sources:
+            _tidy(source, folder)
         return Fetched(name=name, folder=folder, source=None, rows={})
     if not dataset.sources:
         raise DataError(
             f"'{name}' is a sample without a public address. Put {', '.join(dataset.files)} into '{folder}', "
             f"or set {DATA_VARIABLE} to the folder that holds it."
         )
-    if base and not base.startswith(("http://", "https://")):
-        raise DataError(f"An address begins with http:// or https://, not '{base}'.")
+    if base and not _is_address(base):
+        raise DataError(f"An address begins with http:// or https:// and a host, as '{base}' does not.")
     sources = [source.at(base) for source in dataset.sources] if base else dataset.sources
     return _first_that_answers(name, sources, folder, observer)
+
+
+def _is_address(text: str) -> bool:
+    with suppress(ValueError):  # of brackets that do not close, or ports that are no numbers
+        parts = urllib.parse.urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    return False
 
 
 def _first_that_answers(name: str, sources: Sequence[Source], folder: Path, observer: Observer) -> Fetched:
@@ -94,18 +105,18 @@ def _first_that_answers(name: str, sources: Sequence[Source], folder: Path, obse
 def _take(source: Source, folder: Path, observer: Observer) -> dict[str, int]:
     """Downloaded or found files as tables; only tables that are missing are written."""
     make_folder(folder)
-    with locked(folder / f".{source.files[0].name}.lock", f"'{source.title}'"):
-        paths, downloaded = [folder / file.name for file in source.files], []
+    with locked(_lock_of(source, folder), f"'{source.title}'"):
+        paths = [folder / file.name for file in source.files]
         for file, path in zip(source.files, paths, strict=True):
             if not path.is_file():
-                downloaded.append(download(file, path, observer=observer))
+                download(file, path, observer=observer)
             elif not _is_right(path, file.checksum):
                 wrong = f"its checksum is not {file.checksum}"
                 raise DataError(f"'{path}' is not the published file: {wrong}. Remove it and call again.")
         missing = [name for name in source.makes if not (folder / name).is_file()]
         rows = write_tables(source.rows(paths), folder, missing)
-        for path in downloaded:
-            path.unlink()
+        for path in paths:
+            _remove_download(path)
     return rows
 
 
@@ -125,7 +136,9 @@ def download(file: PublicFile, path: Path, *, observer: Observer = lambda _: Non
             f"What {file.address} sent ({size:,} bytes) is not the published file: its checksum is not "
             f"{file.checksum}. It was not kept. Try again later, or from another place."
         )
-    part.replace(path)
+    with explained(path):
+        _mark(path).touch()
+        part.replace(path)
     _forget(part)
     return path
 
@@ -207,6 +220,31 @@ def _size(part: Path) -> int:
 
 def _tag_file(part: Path) -> Path:
     return part.with_name(f"{part.name}.tag")
+
+
+def _lock_of(source: Source, folder: Path) -> Path:
+    return folder / f".{source.files[0].name}.lock"
+
+
+def _tidy(source: Source, folder: Path) -> None:
+    """Remove what a process left that was killed after its last table, unless another is at it, or nobody may write."""
+    lock, paths = _lock_of(source, folder), [folder / file.name for file in source.files]
+    if lock.is_file() or any(_mark(path).is_file() for path in paths):
+        with suppress(StoreError, OSError), locked(lock, f"'{source.title}'", wait=False):
+            for path in paths:
+                _remove_download(path)
+
+
+def _mark(path: Path) -> Path:
+    """What says that a file was downloaded, and not put there by hand."""
+    return path.with_name(f".{path.name}.fetched")
+
+
+def _remove_download(path: Path) -> None:
+    """The file before its mark: of a removal that was broken off, the mark is left and goes with the next call."""
+    if _mark(path).is_file():
+        path.unlink(missing_ok=True)
+        _mark(path).unlink(missing_ok=True)
 
 
 def _forget(part: Path) -> None:

@@ -43,6 +43,7 @@ _TREES = re.compile(r"(?:^|/)trees/(train|dev|test)\.txt$")
 _TABLE = re.compile(r"(?:^|/)(train|test)\.csv$")
 _SCALE_COLUMN = re.compile(rf"(?:^|/)scaledata/([^/]+)/({'|'.join(map(re.escape, SCALE_COLUMNS))})\.[^/]+$")
 _PIECE = re.compile(r"\(\s*([0-4])(?=[\s()])|(\))|([^\s()]+)|\S")
+STRANGE = "is a link or a device"
 _ESCAPES = {"-LRB-": "(", "-RRB-": ")", "\\/": "/", "\\*": "*"}
 _ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
 
@@ -57,7 +58,8 @@ def _members(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[re.Match[str
 def _zip_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            _refuse(path, info.filename, "is a link" if stat.S_ISLNK(info.external_attr >> 16) else None)
+            kind = stat.S_IFMT(info.external_attr >> 16)  # zero where the archive was not made on Unix
+            _refuse(path, info.filename, None if kind in {0, stat.S_IFREG, stat.S_IFDIR} else STRANGE)
             if not info.is_dir():
                 with archive.open(info) as content:
                     yield info.filename, content
@@ -66,7 +68,7 @@ def _zip_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 def _tar_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with tarfile.open(path) as archive:
         for info in archive:
-            _refuse(path, info.name, None if info.isfile() or info.isdir() else "is a link or a device")
+            _refuse(path, info.name, None if info.isfile() or info.isdir() else STRANGE)
             if (content := archive.extractfile(info)) is not None:
                 yield info.name, content
 

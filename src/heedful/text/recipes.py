@@ -23,8 +23,8 @@ from heedful.text import synthetic
 from heedful.text.columns import NONE
 from heedful.text.corpus import Corpus, Labelled, build_corpus
 from heedful.text.published import SST_2, SST_5, Source
-from heedful.text.splits import Selection, divide, label_rows
-from heedful.text.tables import read_table
+from heedful.text.splits import Selection, label_rows, select
+from heedful.text.tables import read_table, table_of
 from heedful.text.tokenize import Tokenizer
 
 DATA_VARIABLE = "HEEDFUL_DATA"
@@ -179,10 +179,10 @@ def _labelled(
 ) -> Selection:
     """The table's own splits, missing ones drawn, and readable names for classes that are numbers."""
     splits = "split" if "train" in set(table["split"]) else NONE
-    labelling = label_rows(table, text_column="text", label_column=label, split_column=splits)
+    labelling = label_rows(table_of(table), text_column="text", label_column=label, split_column=splits)
     if classes and len(classes) != len(labelling.class_names):
         raise DataError(f"{len(classes)} classes were expected, the file has {len(labelling.class_names)}.")
-    divided = divide(labelling, seed=seed)
+    divided = select(table, labelling, seed=seed)
     return replace(divided, class_names=classes or divided.class_names, notices=[*notices, *divided.notices])
 
 

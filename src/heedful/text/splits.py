@@ -1,8 +1,12 @@
-"""From a table to the three splits: rows that can be used, classes, splits read or drawn."""
+"""From a table to the three splits: rows that can be used, classes, splits read or drawn.
 
+Texts are read and forgotten: of each row a few bytes are kept, which text it has (told by a hash), which label, and
+which split. Whoever wants the texts reads the table a second time.
+"""
+
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,9 +14,22 @@ from numpy.typing import NDArray
 
 from heedful.errors import DataError
 from heedful.notebook import counted
-from heedful.text.columns import SplitColumn, SplitValues, choose_column, choose_split_column, distinct, listed, name_of
+from heedful.text.columns import (
+    NESTED,
+    SKIP,
+    Coded,
+    Coding,
+    Objects,
+    SplitColumn,
+    SplitValues,
+    choose_column,
+    choose_split_column,
+    is_missing,
+    listed,
+    perhaps_splits,
+)
 from heedful.text.corpus import SPLITS, Labelled
-from heedful.text.tables import writable
+from heedful.text.tables import Table, table_of, writable
 
 FEWEST_ROWS = 10
 HELD_OUT = ("test", "dev")  # the splits that are drawn where they are missing, in this order
@@ -31,23 +48,32 @@ NO_LABEL = frozenset(("nan", "-nan", "null", "n/a", "<na>", "#n/a", "#na", "nat"
 PERHAPS_NO_LABEL = frozenset(("none", "na"))
 """What may be written for no label, and is a class in many data: taken for one, and said."""
 
-Objects = NDArray[np.object_]
+NO_TEXT, NUL = -1, -2
+"""In place of the number of a text: there is none, or it holds NUL bytes."""
+
 Numbers = NDArray[np.int64]
+Rows = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Labelling:
-    """Usable rows of a table: texts, class numbers, class names, and what must be said of the rest."""
+    """Usable rows of a table: which text and class each has, class names, and what must be said of the rest."""
 
-    texts: list[str]
-    labels: list[int]
+    text_column: str
+    count: int
+    """Of all rows of the table."""
+    rows: Numbers
+    """Which of them are usable."""
+    texts: Numbers
+    """Of each usable row the number of its text: copies have one number."""
+    labels: Numbers
     class_names: list[str]
-    splits: list[str] | None  # the split of each row, where a column names it
+    splits: Objects | None  # the split of each row, where a column names it
     notices: list[str]
 
 
 def label_rows(
-    table: pd.DataFrame,
+    table: Table,
     *,
     text_column: str | None,
     label_column: str | None,
@@ -56,94 +82,142 @@ def label_rows(
     missing_labels: str = "skip",
 ) -> Labelling:
     """Find the columns, leave out rows that hold no text or no label, number the classes."""
-    table = table.set_axis([str(column) for column in table.columns], axis=1).reset_index(drop=True)
-    texts_in, of_texts = choose_column(table, text_column, "text", taken=label_column)
-    labels_in, of_labels = choose_column(table, label_column, "label", taken=texts_in)
-    splits_in, of_splits = choose_split_column(table, split_column, split_values, taken=(texts_in, labels_in))
-    wanted, skipped = _without_skipped(table, splits_in)
-    kept, left_out = _usable(wanted, texts_in, labels_in, missing_labels)
-    names = [name_of(value) for value in kept[labels_in]]
-    class_names = _classes(names, labels_in)
+    texts_in, of_texts = choose_column(table.columns, text_column, "text", taken=label_column)
+    labels_in, of_labels = choose_column(table.columns, label_column, "label", taken=texts_in)
+    perhaps = perhaps_splits(table.columns, split_column, taken=(texts_in, labels_in))
+    texts, labels, called = _survey(table, texts_in, labels_in, perhaps)
+    splits_in, of_splits = choose_split_column(called, split_column, split_values)
+    wanted, skipped = _without_skipped(len(texts), splits_in, called)
+    kept, left_out = _usable(texts, labels, wanted, texts_in, labels_in, missing_labels)
+    class_names = _classes(labels, kept, labels_in)
     number = {name: place for place, name in enumerate(class_names)}
+    classes = np.array([number.get(name, -1) for name in labels.names], dtype=np.int64)
     return Labelling(
-        texts=[str(writable(text)) for text in kept[texts_in]],
-        labels=[number[name] for name in names],
+        text_column=texts_in,
+        count=len(texts),
+        rows=np.flatnonzero(kept),
+        texts=texts[kept],
+        labels=classes[labels.codes[kept]],
         class_names=class_names,
-        splits=splits_in.read_checked(kept) if splits_in else None,
+        splits=splits_in.read_checked(called[splits_in.name], kept) if splits_in else None,
         notices=[*of_texts, *of_labels, *of_splits, *skipped, *left_out],
     )
 
 
-def _without_skipped(table: pd.DataFrame, column: SplitColumn | None) -> tuple[pd.DataFrame, list[str]]:
+def _survey(table: Table, text: str, label: str, splits: Sequence[str]) -> tuple[Numbers, Coded, dict[str, Coded]]:
+    """All rows once: the number of each text, and the columns of labels and of what may be splits."""
+    kinds: list[NDArray[np.int8]] = []
+    hashes: list[bytes] = []
+    codings = {name: Coding() for name in dict.fromkeys((label, *splits))}
+    for batch in table.batches(dict.fromkeys((text, *codings))):
+        marks = [_mark(value) for value in batch[text]]
+        kinds.append(np.array([min(0, mark) if isinstance(mark, int) else 0 for mark in marks], dtype=np.int8))
+        hashes.append(b"".join(mark for mark in marks if isinstance(mark, bytes)))
+        for name, coding in codings.items():
+            coding.add(batch[name])
+    numbers = np.concatenate([*kinds, np.empty(0, np.int8)]).astype(np.int64)
+    numbers[numbers == 0] = pd.factorize(np.frombuffer(b"".join(hashes), np.uint64))[0]
+    return numbers, codings[label].coded(), {name: codings[name].coded() for name in splits}
+
+
+def _mark(value: object) -> bytes | int:
+    """What tells a text from others: 64 bits, by which two of three million differ but for two chances in ten million;
+    or why it is none."""
+    if not isinstance(value, str) or not value.strip():
+        return NO_TEXT
+    if "\0" in value:
+        return NUL
+    return hashlib.blake2b(as_stored(value).encode(), digest_size=8).digest()
+
+
+def as_stored(text: object) -> str:
+    """A text as corpora have it."""
+    return str(writable(text))
+
+
+def _without_skipped(count: int, column: SplitColumn | None, called: Mapping[str, Coded]) -> tuple[Rows, list[str]]:
     """The rows without those to be skipped, whose texts and labels nobody looks at."""
-    if column is None or not (skipped := column.skipped(table)).any():
-        return table, []
-    values = listed(distinct(table.loc[skipped, column.name]))
-    return table[~skipped], [_left_out(skipped, f"column '{column.name}' holds {values}")]
+    if column is None or not (skipped := column.read(called[column.name]) == SKIP).any():
+        return np.ones(count, dtype=bool), []
+    values = listed(called[column.name].distinct(skipped))
+    return ~skipped, [_left_out(skipped, f"column '{column.name}' holds {values}")]
 
 
-def _usable(table: pd.DataFrame, text: str, label: str, missing_labels: str) -> tuple[pd.DataFrame, list[str]]:
+def _usable(
+    texts: Numbers, labels: Coded, wanted: Rows, text: str, label: str, missing_labels: str
+) -> tuple[Rows, list[str]]:
     """The rows that have a text and one label; why the others are left out, and what may have been meant as none."""
     if missing_labels not in ("skip", "keep"):
         raise DataError(
             f"Rows labelled by a word such as NaN are told by skip or keep (missing_labels), not '{missing_labels}'."
         )
-    texts, labels = table[text], table[label]
-    for value in labels:
-        if isinstance(value, (list, tuple, dict, set, np.ndarray)):
-            raise DataError(
-                f"Column '{label}' holds several labels for a text, such as {str(value)[:40]}; one for each is "
-                "needed. Name a column that holds it (--label-column, in Python label_column)."
-            )
-    nul = texts.map(lambda value: isinstance(value, str) and "\0" in value).astype(bool)
-    empty = texts.map(lambda value: not isinstance(value, str) or not value.strip()).astype(bool)
-    unlabelled = labels.isna() | labels.map(lambda value: not str(value).strip()).astype(bool)
-    words = _rows_of(labels, NO_LABEL) & ~unlabelled & (missing_labels == "skip")
+    several = np.flatnonzero(labels.where(lambda value: isinstance(value, NESTED)) & wanted)
+    if len(several):
+        first = str(labels.values[labels.codes[several[0]]])[:40]
+        raise DataError(
+            f"Column '{label}' holds several labels for a text, such as {first}; one for each is needed. Name a column "
+            "that holds it (--label-column, in Python label_column)."
+        )
+    empty, nul = wanted & (texts == NO_TEXT), wanted & (texts == NUL)
+    unlabelled = wanted & labels.where(lambda value: is_missing(value) or not str(value).strip())
+    words = _rows_of(labels, NO_LABEL) & wanted & ~unlabelled & (missing_labels == "skip")
     reasons = {
         f"column '{text}' holds no text": empty,
-        f"column '{text}' holds NUL bytes": nul & ~empty,
+        f"column '{text}' holds NUL bytes": nul,
         f"column '{label}' holds no label": unlabelled & ~empty & ~nul,
-        f"column '{label}' holds {listed(distinct(labels[words]))}, which is taken for no label. If it is a class, "
+        f"column '{label}' holds {listed(labels.distinct(words))}, which is taken for no label. If it is a class, "
         "keep it with --missing-labels keep, in Python missing_labels='keep'": words & ~empty & ~nul,
     }
     notices = [_left_out(rows, why) for why, rows in reasons.items() if rows.any()]
-    kept = table[~(empty | nul | unlabelled | words)]
-    notices += _perhaps_no_label(kept[label], label) if missing_labels == "skip" else []
-    if kept.empty:
+    kept = wanted & ~(empty | nul | unlabelled | words)
+    notices += _perhaps_no_label(labels, kept, label) if missing_labels == "skip" else []
+    if not kept.any():
         raise DataError(" ".join(["No row has both a text and a label.", *notices]))
     return kept, notices
 
 
-def _rows_of(labels: "pd.Series[Any]", words: frozenset[str]) -> "pd.Series[bool]":
-    return labels.map(lambda value: isinstance(value, str) and value.strip().casefold() in words).astype(bool)
+def _rows_of(labels: Coded, words: frozenset[str]) -> Rows:
+    return labels.where(lambda value: isinstance(value, str) and value.strip().casefold() in words)
 
 
-def _perhaps_no_label(labels: "pd.Series[Any]", column: str) -> list[str]:
+def _perhaps_no_label(labels: Coded, kept: Rows, column: str) -> list[str]:
     """What is taken for a class though it might say that there is none."""
-    doubtful = labels[_rows_of(labels, PERHAPS_NO_LABEL)]
+    doubtful = kept & _rows_of(labels, PERHAPS_NO_LABEL)
     said = (
-        f"Column '{column}' holds {listed(distinct(doubtful))} in {counted(len(doubtful), 'row')}, taken for a class. "
-        "If that means that there is no label, remove these rows."
+        f"Column '{column}' holds {listed(labels.distinct(doubtful))} in {counted(int(doubtful.sum()), 'row')}, taken "
+        "for a class. If that means that there is no label, remove these rows."
     )
-    return [said] if len(doubtful) else []
+    return [said] if doubtful.any() else []
 
 
-def _left_out(rows: "pd.Series[bool]", why: str) -> str:
+def _left_out(rows: Rows, why: str) -> str:
     return f"{counted(int(rows.sum()), 'row')} left out: {why}."
 
 
-def _classes(names: list[str], column: str) -> list[str]:
+def _classes(labels: Coded, kept: Rows, column: str) -> list[str]:
     """By number where all are numbers, else alphabetically: 2 before 10, negative before positive."""
-    different = set(names)
-    if len(names) >= FEWEST_ROWS and len(different) > MOST_CLASSES * len(names):
+    different, rows = labels.distinct(kept), int(kept.sum())
+    if rows >= FEWEST_ROWS and len(different) > MOST_CLASSES * rows:
         raise DataError(
-            f"Column '{column}' holds {len(different):,} different values in {len(names):,} rows: texts or "
+            f"Column '{column}' holds {len(different):,} different values in {rows:,} rows: texts or "
             "measurements, not classes. Name the column that holds the labels."
         )
     try:
         return sorted(different, key=lambda name: (float(name), name))
     except ValueError:
         return sorted(different)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Division:
+    """Which rows of a table are in which split, in their order, and their classes."""
+
+    count: int
+    """Of all rows of the table."""
+    rows: Mapping[str, Numbers]
+    labels: Mapping[str, Numbers]
+    class_names: Sequence[str]
+    notices: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,11 +229,26 @@ class Selection:
     notices: Sequence[str]
 
 
-def divide(labelling: Labelling, *, seed: int) -> Selection:
+def select(frame: pd.DataFrame, labelling: Labelling, *, seed: int) -> Selection:
+    """The three splits of a table in memory."""
+    found = divide(labelling, seed=seed)
+    (batch,) = table_of(frame).batches([labelling.text_column])
+    texts = batch[labelling.text_column]
+    return Selection(
+        splits={
+            split: ([as_stored(texts[row]) for row in rows.tolist()], found.labels[split].tolist())
+            for split, rows in found.rows.items()
+        },
+        class_names=found.class_names,
+        notices=found.notices,
+    )
+
+
+def divide(labelling: Labelling, *, seed: int) -> Division:
     """The three splits: those the table names, and the missing ones drawn from the training rows."""
     _refuse_few(labelling)
-    texts, labels = np.array(labelling.texts, dtype=object), np.array(labelling.labels)
-    given = np.array(labelling.splits or ["train"] * len(texts), dtype=object)
+    texts, labels = labelling.texts, labelling.labels
+    given = np.full(len(texts), "train", dtype=object) if labelling.splits is None else labelling.splits
     missing = [split for split in HELD_OUT if not (given == split).any()]
     assigned = _hold_out(given, texts, labels, missing, np.random.default_rng(seed))
     why = f": a class is drawn from if it has {len(missing) + 1} different texts of its own"
@@ -169,23 +258,28 @@ def divide(labelling: Labelling, *, seed: int) -> Selection:
         *_absent(labelling, assigned, missing, why),
         *_absent(labelling, assigned, [split for split in HELD_OUT if split not in missing]),
     ]
-    rows = {split: np.flatnonzero(assigned == split) for split in SPLITS}
-    splits = {split: (texts[own].tolist(), labels[own].tolist()) for split, own in rows.items()}
-    return Selection(splits=splits, class_names=labelling.class_names, notices=notices)
+    places = {split: np.flatnonzero(assigned == split) for split in SPLITS}
+    return Division(
+        count=labelling.count,
+        rows={split: labelling.rows[own] for split, own in places.items()},
+        labels={split: labels[own] for split, own in places.items()},
+        class_names=labelling.class_names,
+        notices=notices,
+    )
 
 
 def _refuse_few(labelling: Labelling) -> None:
-    rows, different = len(labelling.texts), len(set(labelling.texts))
+    rows, different = len(labelling.texts), len(np.unique(labelling.texts))
     if rows < FEWEST_ROWS:
         raise DataError(f"At least {FEWEST_ROWS} labelled texts are needed, there are {rows}.")
-    if not labelling.splits and different < len(SPLITS):
+    if labelling.splits is None and different < len(SPLITS):
         raise DataError(
             f"The {rows} texts are copies of {different}; copies stay in one split, so that training, "
             f"dev and test need {len(SPLITS)} different ones at least."
         )
 
 
-def _origin(split: str, texts: Objects, assigned: Objects, missing: Sequence[str], seed: int) -> list[str]:
+def _origin(split: str, texts: Numbers, assigned: Objects, missing: Sequence[str], seed: int) -> list[str]:
     """How a split was drawn, and how much where that is not what was asked for; of a given one what training has."""
     if split not in missing:
         shared = int(pd.Index(texts[assigned == split]).isin(texts[assigned == "train"]).sum())
@@ -198,10 +292,9 @@ def _origin(split: str, texts: Objects, assigned: Objects, missing: Sequence[str
 
 
 def _absent(labelling: Labelling, assigned: Objects, splits: Sequence[str], why: str = "") -> list[str]:
-    labels = np.array(labelling.labels)
     lacking: dict[tuple[str, ...], list[str]] = {}
     for split in splits:
-        present = set(labels[assigned == split].tolist())
+        present = set(np.unique(labelling.labels[assigned == split]).tolist())
         names = tuple(name for number, name in enumerate(labelling.class_names) if number not in present)
         lacking.setdefault(names, []).append(split)
     return [_lack(names, without) + f"{why}." for names, without in lacking.items() if names]
@@ -215,13 +308,13 @@ def _lack(names: Sequence[str], splits: Sequence[str]) -> str:
 def hold_out(texts: Sequence[str], labels: Sequence[int], *, share: float, seed: int) -> NDArray[np.bool_]:
     """Which rows to keep from training so that its epoch can be chosen by them: about this share of each class."""
     given = np.array(["train"] * len(texts), dtype=object)
-    wording, rng = np.array(texts, dtype=object), np.random.default_rng(seed)
+    wording, rng = pd.factorize(np.array(texts, dtype=object))[0], np.random.default_rng(seed)
     return np.asarray(_hold_out(given, wording, np.array(labels), ["dev"], rng, share) == "dev")
 
 
 def _hold_out(
     assigned: Objects,
-    texts: Objects,
+    texts: Numbers,
     labels: Numbers,
     splits: Sequence[str],
     rng: np.random.Generator,
@@ -241,16 +334,16 @@ def _hold_out(
     return drawn
 
 
-def _movable(texts: Objects, labels: Numbers) -> pd.DataFrame:
+def _movable(texts: Numbers, labels: Numbers) -> pd.DataFrame:
     """The different texts that have one label only, with it and with the number of their copies."""
     owners = pd.Series(labels).groupby(texts, sort=False).agg(["first", "nunique", "size"])
     return owners[owners["nunique"] == 1].rename(columns={"first": "label", "size": "copies"})
 
 
-def _choose(texts: Objects, labels: Numbers, able: set[int], rng: np.random.Generator, share: float) -> list[str]:
+def _choose(texts: Numbers, labels: Numbers, able: set[int], rng: np.random.Generator, share: float) -> list[int]:
     """The texts to move: of each class that is able to a share, of the largest one where none is."""
     movable = _movable(texts, labels)
-    chosen: list[str] = []
+    chosen: list[int] = []
     for label in np.unique(labels):
         own = rng.permutation(movable.index[movable["label"] == label].to_numpy(copy=True))
         if label in able:
@@ -258,7 +351,7 @@ def _choose(texts: Objects, labels: Numbers, able: set[int], rng: np.random.Gene
             chosen += own[_fitting(movable["copies"].loc[own].to_numpy(), wanted, share)].tolist()
     if not able and len(movable):
         largest = movable["label"].value_counts().index[0]
-        chosen = [rng.permutation(movable.index[movable["label"] == largest].to_numpy(copy=True))[0]]
+        chosen = [int(rng.permutation(movable.index[movable["label"] == largest].to_numpy(copy=True))[0])]
     return chosen
 
 

@@ -97,8 +97,9 @@ class Tokenizer:
         if self.mode not in MODES:
             raise UnknownName("tokenizer", self.mode, MODES)
 
-    def vocabulary(self, texts: Sequence[str], *, min_count: int = 1) -> Vocabulary:
-        """Every token that occurs at least `min_count` times, the frequent first, equals in alphabetical order."""
+    def vocabulary(self, texts: Iterable[str] | Iterable[list[str]], *, min_count: int = 1) -> Vocabulary:
+        """Every token that occurs at least `min_count` times, the frequent first, equals in alphabetical order. Texts
+        may come batch by batch; they are read once and not kept."""
         worker = self._worker({UNKNOWN: 0})
         trainer = trainers.WordLevelTrainer(
             vocab_size=2**31, min_frequency=min_count, special_tokens=[], show_progress=False

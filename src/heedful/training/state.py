@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from heedful.config import ModelSettings, TrainingSettings
-from heedful.errors import CheckpointError, border
+from heedful.errors import CheckpointError, ConfigError, border, reason
 from heedful.files import replacing
 from heedful.models.classifier import Classifier, Interface, make_classifier
 from heedful.models.frozen import FrozenTransformer
@@ -28,6 +28,16 @@ def generator(seed: int, stream: str, device: str = "cpu") -> torch.Generator:
     """A random stream of its own for each use of chance, all from one seed."""
     digest = hashlib.sha256(f"{seed}/{stream}".encode()).digest()
     return torch.Generator(device).manual_seed(int.from_bytes(digest[:7]))
+
+
+def _check_device(name: str) -> None:
+    """Refuse a device on which no number can be computed here."""
+    try:
+        torch.ones(1, device=name).item()
+    except Exception as error:  # torch has a kind for each reason
+        raise ConfigError(
+            f"training.device is '{name}', on which torch cannot compute here: {reason(error)}. Give cpu."
+        ) from error
 
 
 def best_epoch(rows: Sequence[Mapping[str, Any]], ties: str) -> int:
@@ -73,6 +83,7 @@ class TrainingState:
         reader: FrozenTransformer | None = None,
     ) -> "TrainingState":
         """Parameters as they are drawn from the seed, and the embeddings of some tokens as they are given."""
+        _check_device(training.device)
         drawn = generator(training.seed, "parameters")
         classifier = make_classifier(interface, model, drawn, vectors, reader).to(training.device)
         return cls(

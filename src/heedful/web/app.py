@@ -41,7 +41,7 @@ ODD = "Something went wrong inside heedful. The server's own output says more."
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": forms.Problem, "description": words}
     for status, words in {
-        400: "Not JSON.",
+        400: "Not JSON, or no address.",
         403: "A page of another server.",
         404: "No such model.",
         408: "The body takes too long.",

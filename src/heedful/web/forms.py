@@ -8,7 +8,8 @@ from heedful.studies.attack import SHUFFLES
 from heedful.studies.explain import RANKINGS
 from heedful.web.asking import ALONE
 
-MOST_LETTERS = 256 * 1024
+MOST_LETTERS = 2**24
+"""Before it the body is too long, whose limit `heedful serve --words` raises."""
 MOST_SEED = 2**31 - 1
 
 Probabilities = Annotated[dict[str, float], Field(description="By class.")]

@@ -85,6 +85,8 @@ class Guard:
             self.under_way -= 1
 
     def _check(self, scope: Any) -> None:
+        if not scope.get("query_string", b"").isascii():
+            raise Refused(400, "What follows the ? of an address is ASCII; write other letters as %-codes of UTF-8.")
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if not self.hosts.allow(headers.get(b"host", "")):
             raise Refused(421, "This server does not go by the name in the header Host; see --allow-host.")

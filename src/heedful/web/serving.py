@@ -13,6 +13,8 @@ from heedful.web.limits import RATE_HERE, RATE_OPEN, Hosts, Limits, is_local
 from heedful.web.served import Served
 
 BACKLOG, CONNECTIONS = 128, 1_000
+BYTES_A_WORD = 12
+"""With its escapes in JSON, on the large side."""
 HEADER_BYTES = 32 * 1024
 PATIENCE = 5
 """Seconds that a connection may rest, and that answers have when the server ends."""
@@ -22,9 +24,11 @@ class ServeError(HeedfulError):
     """A server that cannot begin."""
 
 
-def limits_for(host: str, rate: float | None = None) -> Limits:
-    """What is allowed: less where others can ask."""
-    return Limits(rate=rate if rate is not None else RATE_HERE if is_local(host) else RATE_OPEN)
+def limits_for(host: str, rate: float | None = None, words: int = Limits.words) -> Limits:
+    """What is allowed: less where others can ask; as many bytes as so many words may have."""
+    usual = RATE_HERE if is_local(host) else RATE_OPEN
+    body_bytes = max(Limits.body_bytes, BYTES_A_WORD * words)
+    return Limits(rate=usual if rate is None else rate, words=words, body_bytes=body_bytes)
 
 
 def named_apart(served: Sequence[Served]) -> list[Served]:

@@ -25,7 +25,8 @@ const save = (name, kind, content) => {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };
 const button = (words, call, given = {}) => el("button", { type: "button", class: "small", onclick: call, ...given }, words);
-const cell = (value) => /[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
+const inert = (text) => /^'*[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^([+-](\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[^'])$/i.test(text) ? `'${text}` : text;  // what a spreadsheet would run is a text
+const cell = (value) => { const text = typeof value === "string" ? inert(value) : String(value); return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
 const csv = (rows) => rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 const SVG = "http" + "://www.w3.org/2000/svg";  // a name, not an address
 const nameOf = document.title.split(":")[0].replace(/[^\w.-]+/g, "-").slice(0, 60);

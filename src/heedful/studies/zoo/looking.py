@@ -26,6 +26,8 @@ def cells_of(words: Words, examples: Examples, outcome: Outcome, number: int) ->
     """The weights and sources of one example behind the words of its picture."""
     cells = []
     for look, rows in words.rows.items():
+        if look not in outcome.weights:  # a control that lacks a level
+            continue
         weights, sources = outcome.weights[look][number], examples.sources.get(look)
         inside, first = words.cells.get(look), words.first.get(look, 0)
         for row, row_word in enumerate(rows):

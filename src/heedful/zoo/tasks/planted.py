@@ -68,14 +68,15 @@ PLANTED_SENTENCE = Task(
     name="planted-sentence",
     title="One sentence decides, and one word in it",
     words="Documents of four to seven sentences, each with a good or a bad word. One sentence has a cue beside it: its "
-    "word is the class. The right sentence is that one, the right words in it are the cue and the good or bad word.",
+    "word is the class. The right sentence is that one, the right words in it are the cue and the good or bad word. A "
+    "look at a sentence without a cue costs nothing where its words say nothing, so sentences are found less surely.",
     draw=draw,
     entrants=(
         Entrant(
             name="hierarchical",
             make=partial(BUILD, SIZE, pool="hierarchical"),
             member="hierarchical",
-            bars={"right": (0.95, 1.0), "pointed sentence": (0.9, 1.0), "pointed word": (0.9, 1.0)},
+            bars={"right": (0.95, 1.0), "pointed sentence": (0.8, 1.0), "pointed word": (0.9, 1.0)},
         ),
         Entrant(
             name="one level",

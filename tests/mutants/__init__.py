@@ -1,0 +1,1 @@
+"""Small bugs planted one at a time, to see whether the tests notice: `make mutants`."""
