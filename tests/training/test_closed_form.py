@@ -224,7 +224,7 @@ def test_an_interrupted_training_goes_on_to_the_same_bits(corpus: Corpus, tmp_pa
         if isinstance(event, EpochDone) and event.epoch == 3:
             raise Killed
 
-    settings = {**QUICK, "encoder": "affine", "attention": "additive", "dropout": 0.3, "epochs": 4, "batch_size": 20}
+    settings = {**QUICK, "encoder": "affine", "dropout": 0.3, "epochs": 4, "batch_size": 20}
     model, training = (
         kind.of({name: value for name, value in settings.items() if name in kind.model_fields})
         for kind in (ModelSettings, TrainingSettings)
@@ -246,7 +246,8 @@ def test_an_interrupted_training_goes_on_to_the_same_bits(corpus: Corpus, tmp_pa
     ("settings", "compiled"),
     [
         ({}, True),
-        ({"attention": "additive", "attention_bias": True, "readout_bias": True}, True),
+        ({"readout_bias": True}, True),
+        ({"attention": "additive"}, False),
         ({"encoder": "affine", "weight_decay": 0.1, "alignment_penalty": 0.1, "plateau": 1}, True),
         ({"dropout_mask": "occurrence", "dropout": 0.0, "document_dropout": 0.5}, True),
         ({"threads": 2}, True),

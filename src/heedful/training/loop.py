@@ -22,7 +22,7 @@ from heedful.text.corpus import Corpus, Split
 from heedful.text.ragged import Batch, bucketed, shuffled
 from heedful.text.vectors import Vectors, initial_vectors
 from heedful.traces import Trace
-from heedful.training.epoch import Step, closed_form_epoch, in_closed_form
+from heedful.training.epoch import Step, by_compiled_steps, closed_form_epoch
 from heedful.training.events import EpochDone, Event, Observer, Recorder, StepDone, TextsRead, hears_steps
 from heedful.training.objectives import Aim, Objective, alignment_penalty, cross_entropy, evaluate, make_aim
 from heedful.training.optimizers import clip_gradients, make_dense, needs_dense
@@ -271,7 +271,7 @@ def _run_epoch(
     total = 0.0
     listening = [observer for observer in observers if hears_steps(observer)]
     steps: Iterator[Step]
-    if in_closed_form(state, training, objective, weights):
+    if by_compiled_steps(state, training, objective, weights):
         steps = closed_form_epoch(state, split, training, singly=bool(listening))
     else:
         steps = _differentiated_epoch(state, split, training, objective, weights)
