@@ -229,7 +229,7 @@ def test_an_audit_tries_other_scales_and_recommends_one(audited: Audited) -> Non
     assert re.search(r"C4 A small λ hurts accuracy\. (yes|no|not shown)", said)
     assert re.search(r"S1 The most attended unit matters more than a random other unit\. (yes|no|not shown)", said)
     assert "Erased from the largest attention weight on" in said
-    assert "trying other λ: 5 of 5 runs done" in audited.outcome.err
+    assert "trying other λ: trainings: 4 of 5 runs" in audited.outcome.err
     scales = {path.name.split("_")[1] for path in audited.store.iterdir() if path.is_dir() and path.name[0] != "."}
     kinds = {"dot-none-1", "dot-none-10", "dot-none-100"}
     assert scales == kinds | {f"{kind}-penalty-0.001" for kind in kinds}

@@ -22,7 +22,7 @@ from heedful.pipeline import Run, read_corpus, run
 from heedful.report.page import PageTable, Section
 from heedful.store import PREFIX, Store
 from heedful.studies.measures import bounds, measure_runs, two_digits
-from heedful.sweep.loop import SweepEvent, cores, sweep
+from heedful.sweep.loop import Measuring, SweepEvent, cores, sweep
 from heedful.sweep.plan import Plan
 from heedful.text.corpus import Corpus
 from heedful.training.events import Observer
@@ -196,12 +196,17 @@ def _results(
     """Each run, from the store, from worker processes or computed here; or why it could not be computed."""
     missing = missing_runs(wanted, store, corpus)
     failed: dict[RunSettings, str] = {}
+    here = False
     if only_stored:
         failed = dict.fromkeys(missing, "it is not in the store, and nothing was to be trained")
     elif len(missing) > 1 and (workers or _worthwhile(missing, corpus)) > 1:
         swept = sweep(Plan(name="λ", runs=tuple(missing)), store, workers=workers, watch=watch)
         failed = {failure.settings: failure.message for failure in swept.failures}
+    else:
+        here = True
     for settings in wanted:
+        if watch and here and settings in missing:
+            watch(Measuring(what="trainings", done=missing.index(settings), total=len(missing)))
         try:
             known = settings in failed
             result = failed[settings] if known else run(settings, store, corpus=corpus, observers=observers)

@@ -16,8 +16,8 @@ export function read(hash = location.hash) {
 export function write(state) {
   const kept = new URLSearchParams();
   for (const [name, value] of Object.entries(state)) {
-    const shown = Array.isArray(value) ? value.join(",") : String(value);
-    if (shown !== "" && shown !== "0") kept.set(name, shown);
+    const shown = Array.isArray(value) ? value.join(",") : value === 0 ? "" : String(value);
+    if (shown !== "") kept.set(name, shown);  // the first word, which alone is taken away, is 0 too
   }
   const hash = `#${kept}`;
   if (hash !== location.hash) history.replaceState(null, "", hash);
