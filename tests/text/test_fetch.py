@@ -505,7 +505,11 @@ def _zipped_as(kind: int) -> bytes:
         zipped({"aclImdb/train/pos/0_9.txt": b"good", "aclImdb/../../outside.txt": b"bad"}),
         zipped({"C:\\outside.txt": b"bad"}),
     ],
-)
+    ids=[
+        "up", "absolute", "link", "hard link", "device", "pipe",
+        "zip link", "zip device", "zip pipe", "zip up", "drive",
+    ],
+)  # fmt: skip
 def test_an_archive_that_reaches_outside_is_refused(
     folder: Path, tmp_path: Path, publish: Publish, archive: bytes
 ) -> None:
