@@ -22,7 +22,8 @@ def test_every_stage_is_done_and_measured(tmp_path: Path) -> None:
     generate(tmp_path / "reviews.csv", 300, words=200)
     found = {stage: measured(stage, tmp_path) for stage in STAGES if stage != "ray"}
     assert found["trace"]["texts"] == found["erasure"]["texts"]
-    assert all(0 < found["erasure"][by] <= 1 for by in ("attention", "gradient", "product", "random", "minimum"))
-    assert all(one["peak_mb"] >= one["own_mb"] >= 0 for one in found.values())
+    assert all(0 < found["erasure"]["minimum"] <= found["erasure"][by] <= 1 for by in ("attention", "random"))
+    assert all(one["peak_mb"] >= one["own_mb"] for one in found.values())
+    assert all(one["own_mb"] >= 0 for one in found.values())  # in one process a later stage may fit under the peak
     table = rows([{"reviews": 300, **one} for one in found.values()])
     assert table[0]["what"] == "300 reviews: corpus"
