@@ -82,7 +82,8 @@ trains what is not in the store yet, `heedful zoo compare --out FOLDER` writes t
 
 *right* is the share of what is asked that is answered rightly, *exact* the share of examples with nothing wrong,
 *pointed* how often the largest weight lies on the known source. Figures are means over {seeds}, with Student's 95 %
-interval where there are several; ✓ and ✗ say whether the mean is what was asked of it. The network is that of the
+interval where there are several; ✓ and ✗ say whether the mean is what was asked of it, which was settled with these
+figures in sight: it guards them, and predicts nothing. The network is that of the
 step with the best dev figure; test examples are the same for all. A step's time is that of one processor, without the
 drawing of its examples. All trainings together take an hour of a processor (66 minutes, `heedful zoo train all`), with
 `--quick` seven minutes, six and a quarter on the clock with two processes.
